@@ -1,23 +1,26 @@
 """The kernels for Hopper against Nsight Compute: what TMA, wgmma and threads did to shared memory, beside the prediction.
 
-    python -m cuda_kernels.conformance.hopper [--bits 8] [--json FILE] [--keep FOLDER]
+    python -m cuda_kernels.conformance.hopper [--set eights] [--json FILE] [--keep FOLDER]
 
-Runs a product with each of several configurations under ncu (which must be on the PATH, and may read the GPU's counters),
-of operands of 16 bits or of 8. It compares the operand wavefronts of wgmma and the words written to the banks of the whole
-kernel, and, from the source page, the executions, wavefronts and ideal wavefronts of each SASS instruction that loads or
-stores shared memory. All must equal the plan's prediction, except for what copies scales: as many as the plan says, in at
-least as many wavefronts.
+Runs a product with each of several configurations under ncu (which must be on the PATH, and may read the GPU's counters):
+of operands of 16 bits, of 8, or of those that finish elements, store by sectors, or multiply groups. It compares the operand
+wavefronts of wgmma and the words written to the banks of the whole kernel, and, from the source page, the executions,
+wavefronts and ideal wavefronts of each SASS instruction that loads or stores shared memory. All must equal the plan's
+prediction, except for what copies scales: as many as the plan says, in at least as many wavefronts.
 """
 
 import argparse
+import math
 import sys
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
+from cuda_kernels.bench.grouped import sizes_of
 from cuda_kernels.conformance import ncu
 from cuda_kernels.kernels.hopper.config import HOPPER, Hopper
+from cuda_kernels.kernels.hopper.epilogue import EPILOGUES
 from cuda_kernels.kernels.hopper.plan import plan_of
 from cuda_kernels.kernels.hopper.scales import grains_of, scales_of_stage
 from cuda_kernels.matmul.tune.entrants import normal
@@ -58,8 +61,22 @@ EIGHTS = (
     (Hopper(128, 128, 6, dtype="s8", b_dtype="u8", scaled="lines"), (1000, 1384, 1040)))
 """The same of 8-bit operands: without scales, and with each way to bring them."""
 
-SETS = {16: CASES, 8: EIGHTS}
-"""By the bits of an operand."""
+GROUPS = 5
+"""Of a grouped product's rows."""
+
+OTHERS = (
+    (Hopper(128, 200, 4, 1, bands=2, pingpong=True, cluster_m=2, store="rows"), (1000, 1384, 152)),
+    (Hopper(64, 104, 6, 1, store="rows"), (1000, 1384, 72)),
+    (Hopper(epilogue="bias_n gelu_tanh"), (1000, 1384, 520)),
+    (Hopper(128, 128, 6, c_major="M", epilogue="alpha residual bias_m silu multiply"), (1000, 1384, 520)),
+    (Hopper(64, 64, 8, grouped=True), (1000, 1384, 520)),
+    (Hopper(128, 256, grouped=True, dtype="bf16", out="bf16"), (1000, 1384, 520)),
+    (Hopper(128, 64, 8, c_major="M", grouped=True), (1384, 1000, 520)),
+    (Hopper(128, 128, 6, grouped=True, dtype="e4m3", out="bf16", scaled="lines"), (1000, 1384, 1040)))
+"""Lines of C copied from whole sectors on; elements that are finished; GROUPS groups of rows of uneven sizes."""
+
+SETS = {"plain": CASES, "eights": EIGHTS, "others": OTHERS}
+"""By name."""
 
 CLASSES = ("LDSM", "LDS", "STS", "STSM")
 """The SASS instructions that access shared memory in these kernels, besides wgmma and TMA."""
@@ -72,10 +89,11 @@ WORDS = {"stmatrix.x4": 128, "stmatrix.x4.trans": 128, "st.shared.b32": 32}
 
 
 class Transposed:
-    """The transpose of a 2-dimensional device array, where it lies (Numba's own .T is a copy)."""
+    """A device array with its last two dimensions exchanged, where it lies (Numba's own .T is a copy)."""
 
     def __init__(self, array):
-        self._array, self.dtype, self.shape, self.strides = array, array.dtype, array.shape[::-1], array.strides[::-1]
+        turned = [(*x[:-2], x[-1], x[-2]) for x in (array.shape, array.strides)]
+        self._array, self.dtype, (self.shape, self.strides) = array, array.dtype, turned
         self.__cuda_array_interface__ = {**array.__cuda_array_interface__, "shape": self.shape, "strides": self.strides}
 
 
@@ -87,13 +105,24 @@ class Named:
         self.__cuda_array_interface__ = {**array.__cuda_array_interface__, "typestr": "<V1"}
 
 
+def sizes_here(config, problem):
+    """The rows of each group of a grouped configuration's product; () of another.
+
+    >>> sizes_here(Hopper(grouped=True), (1000, 64, 64)), sizes_here(Hopper(), (1000, 64, 64))
+    ((99, 216, 93, 248, 344), ())
+    """
+    rows = problem[1 if config.c_major == "M" else 0]
+    return sizes_of(rows, GROUPS) if config.grouped else ()
+
+
 def operands(config, problem, generator, cuda):
-    """What `matmul` takes for a configuration: (a, b, {"scale_a", "scale_b"}) of random normal numbers, or of any integers,
-    and of scales between 0.5 and 1.5, on the GPU. Of one with c_major "M" it is the product of C.T."""
+    """What `matmul` takes for a configuration: (a, b, {argument: what is passed}) of random normal numbers, or of any
+    integers, of scales between 0.5 and 1.5, and of an epilogue's arrays, on the GPU. Of one with c_major "M" it is the
+    product of C.T."""
     M, N, K = problem
 
-    def matrix(dtype, rows, cols):
-        made = cuda.to_device(normal(dtype, rows * cols, generator).reshape(rows, cols))
+    def matrix(dtype, *shape):
+        made = cuda.to_device(normal(dtype, math.prod(shape), generator).reshape(shape))
         return made if TYPES[dtype].in_numpy else Named(made, dtype)
 
     def scales(lines, share):
@@ -107,20 +136,49 @@ def operands(config, problem, generator, cuda):
     if config.c_major == "M":                            # matmul exchanges the operands
         a, b, of_a, of_b = b, a, of_b, of_a
     a, b = (a if config.a_major == "K" else Transposed(a)), (Transposed(b) if config.b_major == "K" else b)
-    return a, b, {"scale_a": of_a, "scale_b": Transposed(of_b)} if config.scaled else {}
+    named = {"scale_a": of_a, "scale_b": Transposed(of_b)} if config.scaled else {}
+    return a, b, named | finishing(config, shape_of(config, problem), matrix)
+
+
+def grouped_operands(config, problem, generator, cuda):
+    """What `grouped_matmul` takes for a grouped configuration with K-major operands: (a, b, offsets, {argument: array})."""
+    (rows, N), K = shape_of(config, problem), problem[2]
+    a, b = (cuda.to_device(normal(dtype, math.prod(shape), generator).reshape(shape))
+            for dtype, shape in zip(config.types, ((rows, K), (GROUPS, N, K))))
+    offsets = cuda.to_device(np.cumsum(sizes_here(config, problem), dtype=np.int32))
+    of_a, of_b = (cuda.to_device(generator.random(shape, np.float32)) for shape in ((rows, 1), (GROUPS, N)))
+    a, b = (x if TYPES[dtype].in_numpy else Named(x, dtype) for x, dtype in zip((a, b), config.types))
+    return a, Transposed(b), offsets, {"scale_a": of_a, "scale_b": of_b} if config.scaled else {}
+
+
+def shape_of(config, problem):
+    """(rows, columns) of the product whose C a configuration makes, or the transpose of which."""
+    M, N, _ = problem
+    return (M, N) if config.c_major == "N" else (N, M)
+
+
+def finishing(config, shape, matrix):
+    """The arguments of `matmul` for an epilogue of a product of this shape. matrix(dtype, *shape): a random one."""
+    words = EPILOGUES[config.epilogue]
+    arrays = {name: matrix(config.out, *(shape[1:] if name == "bias" else shape)) for name in words.reads}
+    return arrays | ({"alpha": 0.5} if words.alpha else {}) | ({"activation": words.activation} if words.activation else {})
 
 
 def launch_all(cases):
     """Runs every case once: what ncu watches."""
     from numba import cuda
 
-    from cuda_kernels import matmul
+    from cuda_kernels import grouped_matmul, matmul
 
     generator = np.random.default_rng(0)
-    for config, (M, N, K) in cases:
-        a, b, scales = operands(config, (M, N, K), generator, cuda)
-        out = cuda.device_array((M, N) if config.c_major == "N" else (N, M), TYPES[config.out].plain)
-        matmul(a, b, out, kernel=config, **scales)
+    for config, problem in cases:
+        out = cuda.device_array(shape_of(config, problem), TYPES[config.out].plain)
+        if config.grouped:
+            a, b, offsets, named = grouped_operands(config, problem, generator, cuda)
+            grouped_matmul(a, b, offsets, out, kernel=config, **named)
+        else:
+            a, b, named = operands(config, problem, generator, cuda)
+            matmul(a, b, out, kernel=config, **named)
         cuda.synchronize()
 
 
@@ -137,17 +195,19 @@ def counted(page):
 def expected(config, problem):
     """The same counts as predicted, with "gmma" and "bank_writes". What is stored to global memory passes the banks: an
     element at a time as a word, or, by mma_tma, 16 bytes as four. In clusters the two words of each mbarrier count where it
-    is initialised, though not where a CTA is alone: measured, not explained. Where a kernel reads scales L1 writes them to
-    the banks as well, so that "bank_writes" is not predicted; of what copies them the wavefronts are the fewest."""
-    predicted = plan_of(config).predict(*problem, sms=132).counts
-    M, N, _ = problem
+    is initialised, though not where a CTA is alone: measured, not explained. Where a kernel reads scales, an epilogue's
+    arrays or offsets, L1 writes them to the banks as well, so that "bank_writes" is not predicted; of what copies scales the
+    wavefronts are the fewest."""
+    sizes = {"sizes": sizes_here(config, problem)} if config.grouped else {}
+    predicted, (M, N, _) = plan_of(config).predict(*problem, sms=132, **sizes).counts, problem
     passing = 0 if config.store != "direct" else M * N // 2 if config.body == "mma_tma" else M * N
     mbarriers = 2 * 2 * config.stages * config.grid(*problem) if config.cluster_ctas > 1 else 0
     by_threads = [c for c in predicted if c.instruction.startswith(("ld", "st"))]
     writes = sum(c.bytes for c in predicted if c.name == "load A, B") // 4 + sum(
         WORDS.get(c.instruction, 0) * c.instructions for c in by_threads)
+    reads = config.scaled or config.epilogue or config.grouped
     counts = {"gmma": sum(c.wavefronts for c in predicted if c.instruction.startswith("wgmma")),
-              **({} if config.scaled else {"bank_writes": writes + passing + mbarriers})}
+              **({} if reads else {"bank_writes": writes + passing + mbarriers})}
     for name in CLASSES:
         of = [c for c in by_threads if sass_class(c.instruction) == name]
         counts[name] = [sum(getattr(c, what) for c in of) for what in ("instructions", "wavefronts", "ideal")]
@@ -169,14 +229,14 @@ def agrees(name, measured, predicted):
     return measured == predicted
 
 
-def measure(folder, bits):
-    """One {count: measured} per case of SETS."""
-    command = ["-m", "cuda_kernels.conformance.hopper", "--launch", "--bits", str(bits)]
+def measure(folder, name):
+    """One {count: measured} per case of a set of SETS."""
+    command = ["-m", "cuda_kernels.conformance.hopper", "--launch", "--set", name]
     source, raw = ncu.pages(folder, command, METRICS.values(), "gemm")
     pages = source_page.parse(source, ("threads", "wavefronts", "ideal"))
     counters = source_page.parse_raw(raw, METRICS.values())
-    if not len(pages) == len(counters) == len(SETS[bits]):
-        raise DeviceError(f"ncu profiled {len(pages)} kernels of {len(SETS[bits])}")
+    if not len(pages) == len(counters) == len(SETS[name]):
+        raise DeviceError(f"ncu profiled {len(pages)} kernels of {len(SETS[name])}")
     return [{name: row[metric] for name, metric in METRICS.items()} | counted(page) for row, page in zip(counters, pages)]
 
 
@@ -185,17 +245,17 @@ def main(arguments=None):
     from cuda_kernels.bench import where_and_when
 
     parser = argparse.ArgumentParser(prog="python -m cuda_kernels.conformance.hopper", description=__doc__.split("\n\n")[0])
-    parser.add_argument("--bits", type=int, choices=SETS, default=16, help="of an operand (default: %(default)s)")
+    parser.add_argument("--set", choices=SETS, default="plain", help="of products (default: %(default)s)")
     parser.add_argument("--json", help="write the counts to this file")
     parser.add_argument("--keep", type=Path, help="keep ncu's report and its pages in this folder")
     parser.add_argument("--launch", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.launch:
-        launch_all(SETS[options.bits])
+        launch_all(SETS[options.set])
         return 0
     ncu.refuse()
     with ncu.folder(options.keep) as folder:
-        measured, cases = measure(folder, options.bits), SETS[options.bits]
+        measured, cases = measure(folder, options.set), SETS[options.set]
     checked = wrong = 0
     for (config, problem), counts in zip(cases, measured):
         predicted = expected(config, problem)
