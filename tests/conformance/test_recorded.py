@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cuda_kernels.bench import default_variants
-from cuda_kernels.conformance.hopper import expected
+from cuda_kernels.conformance.hopper import agrees, expected
 from cuda_kernels.conformance.kernels import Row, judged, ladder, recorded, verdict
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.lab import stalls
@@ -72,11 +72,22 @@ def test_executions_that_the_counter_lost_do_not_hide_a_wrong_prediction():
     assert not replace(row, instruction="ld.shared.b128").equal        # no load or store was ever seen to lose one
 
 
-@pytest.mark.parametrize("row", json.loads((DATA / "h200_wgmma.json").read_text())["rows"], ids=lambda r: str(r["config"]))
-def test_wgmma_and_tma_were_counted_to_do_what_is_predicted(row):
+HOPPER_COUNTS = [row for name in ("h200_wgmma", "h100_eights_counts", "h100_others_counts")
+                 for row in json.loads((DATA / f"{name}.json").read_text())["rows"]]
+
+
+@pytest.mark.parametrize("row", HOPPER_COUNTS, ids=lambda r: str(r["config"]))
+def test_wgmma_tma_and_threads_were_counted_to_do_what_is_predicted(row):
     said = expected(Hopper(**row["config"]), row["shape"])
     found = {name: row[name] for name in said if name in row}
-    assert {"gmma", "bank_writes"} <= set(found) and found == {name: said[name] for name in found}
+    assert "gmma" in found and all(agrees(name, count, said[name]) for name, count in found.items())
+
+
+def test_every_way_to_finish_to_store_and_to_walk_was_counted():
+    configs = [Hopper(**row["config"]) for row in HOPPER_COUNTS]
+    assert {c.store for c in configs} == {"tma", "rows", "direct"} and {c.grouped for c in configs} == {False, True}
+    assert {"", "tensor", "lines", "1x128", "128x1", "1x1"} <= {c.scaled for c in configs}
+    assert any("residual" in c.epilogue for c in configs) and any("bias_n" in c.epilogue for c in configs)
 
 
 def test_mma_rates_are_the_measured_ones():
