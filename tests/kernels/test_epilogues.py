@@ -72,6 +72,13 @@ def test_an_epilogue_touches_no_more_shared_memory_than_the_plan_says_and_its_ce
     assert kernel.prove().keys() == kernel_of(Hopper(**options)).prove().keys() | {"epilogue"}
 
 
+def test_lines_that_are_stored_by_sectors_have_the_scales_of_their_columns():
+    options = dict(tile_m=64, tile_n=40, stages=3, buffers=1, dtype="e4m3", scaled="lines", store="rows")
+    kernel, operands = asked(np.random.default_rng(4), options, "", (9, 88, 72))
+    made = run(kernel, *operands[:-1], device="cpu").c
+    assert np.array_equal(made, sums(kernel, operands).astype(np.float16))
+
+
 @pytest.mark.parametrize("name, most", [("relu", 0), ("gelu", 8e-6), ("gelu_tanh", 1.2e-5), ("silu", 4e-6)])
 def test_an_activation_is_near_what_it_means_also_where_little_of_x_is_left(name, most):
     half = np.r_[np.linspace(0, 11, 20001), np.geomspace(1e-30, 1e4, 4001)]
