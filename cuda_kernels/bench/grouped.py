@@ -83,7 +83,8 @@ class Beside:
         for i, size in enumerate(self._sizes):
             mine = slice(start, start + size)
             if size and scales:                          # cuBLAS wants scales that start on 16 bytes
-                self._library.multiply(a[mine], b[i], out[mine], *self._aligned(scales, mine, i))
+                scale_a, scale_b = self._aligned(scales, mine, i)
+                self._library.multiply(a[mine], b[i], out[mine], {"scale_a": scale_a, "scale_b": scale_b})
             elif size:
                 self._library.multiply(a[mine], b[i], out[mine])
             start += size

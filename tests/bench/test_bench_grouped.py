@@ -49,8 +49,8 @@ class Made:
             _grouped_mm=lambda a, b, offs: self.asked.append(("grouped", offs)),
             _scaled_grouped_mm=lambda a, b, *scales, **options: self.asked.append(("scaled", scales, options)))
 
-    def multiply(self, a, b, out, *scales):
-        self.asked.append((len(a), *(len(x) for x in scales)))
+    def multiply(self, a, b, out, named=types.MappingProxyType({})):
+        self.asked.append((len(a), *(len(named[name]) for name in ("scale_a", "scale_b") if named)))
         out[...] = a @ b
 
 
