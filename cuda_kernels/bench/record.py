@@ -8,7 +8,7 @@ from math import isfinite
 from pathlib import Path
 
 from cuda_kernels.kernels.hopper.epilogue import EPILOGUES
-from cuda_kernels.matmul.matmul import RESULTS
+from cuda_kernels.matmul.recipe import RESULTS
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import DeviceError, ParseError, SimlayoutError
 from simlayout.files import write_record

@@ -27,7 +27,7 @@ from cuda_kernels.build.program import Program
 from cuda_kernels.kernels.hopper.kernel import kernel_of
 from cuda_kernels.matmul.choose.choice import likely
 from cuda_kernels.matmul.choose.figures import figures_of
-from cuda_kernels.matmul.matmul import RESULTS
+from cuda_kernels.matmul.recipe import RESULTS
 from cuda_kernels.run.turns import turn
 from simlayout.algebra.dtypes import TYPES
 from simlayout.files import write_record

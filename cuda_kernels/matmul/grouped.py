@@ -10,10 +10,20 @@ from cuda_kernels.kernels.hopper.grouping import check_offsets, scales_of_groups
 from cuda_kernels.kernels.hopper.kernel import kernel_of
 from cuda_kernels.kernels.hopper.rules import fault_of
 from cuda_kernels.kernels.hopper.scaling import scaled_by, scales_of
-from cuda_kernels.matmul import matmul as host
-from cuda_kernels.matmul.arrays import TAKEN, contiguous, extent, look, operand
+from cuda_kernels.matmul.arrays import TAKEN, look, operand
 from cuda_kernels.matmul.choose.grouped import choose_grouped
-from cuda_kernels.matmul.product import Matrices, Work, check_strides
+from cuda_kernels.matmul.product import Matrices, Work
+from cuda_kernels.matmul.recipe import (
+    NEW,
+    RECIPES,
+    Prepared,
+    Recipe,
+    check_types,
+    keep,
+    launched,
+    no_gradient,
+    result_of,
+)
 from cuda_kernels.matmul.steps import INT_LIMIT, HopperSteps, steps_for
 from cuda_kernels.run import driver
 from simlayout.algebra.dtypes import TYPES
@@ -42,8 +52,8 @@ class GroupedSteps(HopperSteps):
         if kernel is None:
             suited = kernel_of(choose_grouped(wanted))
         else:
-            grouped = kernel.variant(grouped=True, split=False)
-            suited = grouped.taking(wanted.types, wanted.out, (wanted.a_major, wanted.b_major), wanted.scaled)
+            taken = kernel.taking(wanted.types, wanted.out, (wanted.a_major, wanted.b_major), wanted.scaled)
+            suited = taken.variant(grouped=True, split=False)
         config = suited.options
         sizes = config.turned(wanted.M, wanted.N)
         most = config.tiles(*sizes, wanted.matrices) * wanted.matrices       # whatever the offsets say
@@ -53,46 +63,30 @@ class GroupedSteps(HopperSteps):
         return suited
 
 
-class GroupedRecipe(host.Recipe):
-    """A grouped product but for addresses. a, b, offsets, out: Operands, out None for a new array; kernel, overlap: as of
-    `grouped_matmul`; scales: the Operands of scale_a and scale_b, or none."""
+class GroupedRecipe(Recipe):
+    """The Recipe of a grouped product. a, b, offsets, out: Operands, out None for a new array; kernel, overlap: as of
+    `grouped_matmul`; scales: {name: the Operand} of "scale_a" and "scale_b", or {}."""
 
-    roles = *host.ROLES, "offsets", "scale_a", "scale_b"
-
-    def __init__(self, cuda, a, b, offsets, out, kernel, overlap, scales=()):
-        host.check_types(a, b)
+    def __init__(self, cuda, a, b, offsets, out, kernel, overlap, scales):
+        check_types(a, b)
         shape, groups = _shapes(a, b, offsets)
-        self.cuda, self.shape, self.dtype = cuda, shape, out.dtype if out else host.result_of(a.dtype, bool(scales))
+        dtype = out.dtype if out else result_of(a.dtype, bool(scales))
         of_scales, step = _scales(a, b, scales)
-        if fault := fault_of((a.dtype, b.dtype), self.dtype, scaled_by(*of_scales.values()) if scales else ""):
+        if fault := fault_of((a.dtype, b.dtype), dtype, scaled_by(*of_scales.values()) if scales else ""):
             raise SimlayoutError(fault)
-        self.device, self.kind = host._one_device(a, b, offsets, out, *scales), a.kind
-        size = TYPES[self.dtype].bytes
-        for name, x in (("a", a), ("b", b)):
-            check_strides(name, x.shape, x.strides, x.itemsize, True)
-        if out:
-            host._check_out(out, shape)
-            if shape[1] > 1 and out.strides[1] != size and 0 not in shape:
-                raise SimlayoutError("the rows of out are not contiguous: pass another out")
-        strides = out.strides if out else contiguous(shape, size)
-        read = a, b, out, offsets, *scales
-        self.strides, self.extents = strides, (a.extent, b.extent, extent(shape, strides, size),
-                                               *(x.extent for x in read[3:]))
-        self.stream = host._default_stream([x for x in read if x], self.device)
-        self.steps, self.kernel, self.launches, self.clears = (), None, {}, False
-        self.scratch = self.split = self.counters = 0
+        super().__init__(cuda, a, b, out, shape, dtype, {"offsets": offsets} | scales)
+        if out and shape[1] > 1 and out.strides[1] != out.itemsize and 0 not in shape:
+            raise SimlayoutError("the rows of out are not contiguous: pass another out")
         if groups and 0 not in shape:
             aligned = {name: x is None or x.address % 16 == 0 for name, x in (("a", a), ("b", b), ("c", out))}
-            builder, given = steps_for(kernel, cuda, self.device, (a.dtype, b.dtype), self.dtype, aligned, overlap,
-                                       of_scales, builder=GroupedSteps)
+            builder, given = steps_for(kernel, cuda, self.device, (a.dtype, b.dtype), dtype, aligned, overlap, of_scales,
+                                       builder=GroupedSteps)
             if not isinstance(builder, GroupedSteps):
                 raise DeviceError(f"a grouped product needs a kernel for Hopper, and {given.name} is none: use "
                                   'kernel="auto" on a GPU of compute capability 9.0')
             builder.step_groups = step
-            builder.build((a.shape, a.strides), (b.shape, b.strides), (shape, strides), given)
-            self.steps, self.kernel, self.scratch = tuple(builder.steps), builder.kernel, builder.scratch
-        self.gradients = any(getattr(x.owner, "requires_grad", False) for x in (a, b, out, *scales) if x)
-        self.simple = not self.scratch
+            builder.build((a.shape, a.strides), (b.shape, b.strides), (shape, self.strides), given)
+            self.follow(builder)
 
 
 def _shapes(a, b, offsets):
@@ -109,7 +103,7 @@ def _scales(a, b, scales):
     """({"a", "b": Scales}, bytes from the scales of one group's b to those of the next) of Operands; {}, 0 without."""
     if not scales:
         return {}, 0
-    described = [(name, x.shape, x.strides, TYPES[x.dtype].storage) for name, x in zip(("scale_a", "scale_b"), scales)]
+    described = [(name, x.shape, x.strides, TYPES[x.dtype].storage) for name, x in scales.items()]
     of_a = scales_of(*described[0], a.shape[0], a.shape[1])
     of_b, step = scales_of_groups(*described[1], b.shape[0], b.shape[2], a.shape[1])
     if of_a.by_blocks and of_a.grain > 1:
@@ -124,20 +118,19 @@ def _lookup(a, b, offsets, out, kernel, overlap, scale_a, scale_b):
         raise SimlayoutError("scale_a and scale_b go together: pass both, of a single 1 where nothing is to be scaled")
     given = [(a, "a"), (b, "b"), (offsets, "offsets"), (scale_a, "scale_a"), (scale_b, "scale_b")]
     looks, addresses = zip(*(look(x, name) for x, name in given if x is not None))
-    look_c, at_c = (host._NEW, 0) if out is None else look(out, "out")
+    look_c, at_c = (NEW, 0) if out is None else look(out, "out")
     cuda, key = driver.cuda(), ("grouped", *looks, look_c, kernel, overlap)
     if cuda.devices > 1 and None in (look_c[0], *(x[0] for x in looks)):
         named = [*((at, name) for at, (_, name) in zip(addresses, given)), (at_c, "out")]
         key += tuple(cuda.device_of(at, name) if at else None for at, name in named)
-    recipe = host._recipes.get(key)
+    recipe = RECIPES.get(key)
     if recipe is None:
-        of_a, of_b, of_offsets, *scales = (operand(x, name, cuda, KINDS.get(name, TAKEN)) for x, name in given
-                                           if x is not None)
+        of = {name: operand(x, name, cuda, KINDS.get(name, TAKEN)) for x, name in given if x is not None}
         of_out = None if out is None else operand(out, "out", cuda)
-        recipe = host._cache(host._recipes, key,
-                             GroupedRecipe(cuda, of_a, of_b, of_offsets, of_out, kernel, overlap, scales))
+        of_three = [of.pop(name) for name in ("a", "b", "offsets")]
+        recipe = keep(RECIPES, key, GroupedRecipe(cuda, *of_three, of_out, kernel, overlap, of))
     if recipe.gradients:
-        host._no_gradient(a, b, out, scale_a, scale_b)
+        no_gradient(a, b, out, scale_a, scale_b)
     at_a, at_b, *at_more = addresses
     if out is not None:
         recipe.check_overlap(at_a, at_b, at_c, at_more)
@@ -161,18 +154,18 @@ def grouped_matmul(a: Any, b: Any, offsets: Any, out: Any = None, *, kernel: str
     of one element, or scale_a with one for each row of a, (rows,) or (rows, 1), and scale_b with one for each column of each
     b, (groups, N); of 8-bit operands also with scales for every 128 of K, scale_a (rows, K / 128) and scale_b (groups, K /
     128, N) or (groups, K / 128, N / 128), rounded up. kernel, stream, overlap: as of `matmul`, for a GPU of compute
-    capability 9.0; a `Hopper` configuration is taken with grouped=True and split=False. What tuning keeps is not for
-    grouped products.
+    capability 9.0; a `Hopper` configuration is taken with grouped=True and split=False. `simlayout tune` measures no
+    grouped products, and what it keeps is not for these.
 
     Returns out at once. Raises SimlayoutError for arrays that cannot be multiplied, and DeviceError if there is no GPU that
     can do it; then nothing has been launched. Legal in a CUDA graph capture if the same call was made once before.
     """
     recipe, at_a, at_b, at_c, at_more = _lookup(a, b, offsets, out, kernel, overlap, scale_a, scale_b)
-    return host.launched(recipe, a, out, at_a, at_b, at_c, at_more, stream)
+    return launched(recipe, a, out, at_a, at_b, at_c, at_more, stream)
 
 
 def plan_grouped_matmul(a: Any, b: Any, offsets: Any, out: Any, *, kernel: str | Kernel = "auto", overlap: bool = False,
-                        scale_a: Any = None, scale_b: Any = None) -> host.Prepared:
+                        scale_a: Any = None, scale_b: Any = None) -> Prepared:
     """Prepares a grouped product for many calls: returns a Prepared, which is called with a stream or without one.
 
     Arguments, checks and errors are those of `grouped_matmul`. The elements of the arrays, offsets too, may change between
@@ -182,4 +175,4 @@ def plan_grouped_matmul(a: Any, b: Any, offsets: Any, out: Any, *, kernel: str |
         raise SimlayoutError("plan_grouped_matmul needs out: the array that every call writes")
     recipe, *addresses, at_more = _lookup(a, b, offsets, out, kernel, overlap, scale_a, scale_b)
     more = [x for x in (offsets, scale_a, scale_b) if x is not None]
-    return host.Prepared(recipe, a, b, out, addresses, tuple(zip(more, at_more)))
+    return Prepared(recipe, a, b, out, addresses, tuple(zip(more, at_more)))

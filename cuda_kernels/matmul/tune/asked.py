@@ -8,7 +8,7 @@ from cuda_kernels.kernels.hopper.rules import CHOICES, fault_of, multiplied_toge
 from cuda_kernels.kernels.hopper.scaling import scales_named
 from cuda_kernels.matmul.arrays import contiguous
 from cuda_kernels.matmul.choose.wanted import Wanted
-from cuda_kernels.matmul.matmul import RESULTS, result_of
+from cuda_kernels.matmul.recipe import RESULTS, result_of
 from cuda_kernels.matmul.steps import HopperSteps
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import SimlayoutError

@@ -1,0 +1,229 @@
+"""What a product is kept as: everything that a call needs, and what every call does with it.
+
+A Recipe is made once per description of the arguments (shapes, strides, dtypes, device, kernel). For each set of addresses
+it keeps the launches, with their tensor maps encoded. A call that was made before takes two look-ups. Which products there
+are is said above: `matmul`, and `grouped`, of groups of rows.
+"""
+
+import sys
+from threading import Lock
+from typing import Any
+
+from cuda_kernels.matmul import arrays
+from cuda_kernels.matmul.arrays import contiguous, extent, look
+from cuda_kernels.matmul.product import check_strides
+from cuda_kernels.matmul.workspace import Workspaces
+from simlayout.algebra.dtypes import TYPES
+from simlayout.errors import SimlayoutError
+from simlayout.kernel import Kernel
+
+NEW = (-1,)
+"""The description of an out that is yet to be made."""
+
+ROLES = "a", "b", "c", "scratch", "split", "counters"
+"""Whose addresses a launch needs, in the order in which they are passed on; those of scales, bias and so on follow."""
+
+CACHE_SIZE = 256
+"""Recipes that are kept, and launches per recipe; the oldest goes first."""
+
+RECIPES: dict = {}
+WORKSPACES = Workspaces()
+_LOCK = Lock()
+
+
+def keep(kept, key, value):
+    """value, kept in RECIPES or among the launches of a Recipe."""
+    with _LOCK:
+        while len(kept) >= CACHE_SIZE:
+            del kept[next(iter(kept))]
+        kept[key] = value
+    return value
+
+
+RESULTS = {"f16": "f16", "bf16": "bf16", "e4m3": "bf16", "e5m2": "bf16", "s8": "s32", "u8": "s32"}
+"""Types of operands -> of a result for which no out was given; of integers that are scaled it is bf16."""
+
+
+class Recipe:
+    """A product but for addresses: `follow` gives it its steps. cuda: the driver; a, b, out: Operands, out None for a new
+    array; shape, dtype: of out; more: {name: the Operand} of what else is read."""
+
+    def __init__(self, cuda, a, b, out, shape, dtype, more):
+        self.cuda, self.shape, self.dtype, self.roles, size = cuda, shape, dtype, (*ROLES, *more), TYPES[dtype].bytes
+        read = more.values()
+        self.device, self.kind, self.launches = one_device(a, b, out, *read), a.kind, {}
+        for name, x in (("a", a), ("b", b)):
+            check_strides(name, x.shape, x.strides, x.itemsize, True)
+        if out:
+            check_out(out, shape)
+        self.strides = out.strides if out else contiguous(shape, size)
+        self.extents = a.extent, b.extent, extent(shape, self.strides, size), *(x.extent for x in read)
+        given = [x for x in (a, b, out, *read) if x]
+        self.stream = default_stream(given, self.device)
+        self.gradients = any(getattr(x.owner, "requires_grad", False) for x in given)
+        self.steps, self.scratch, self.split, self.counters, self.kernel = (), 0, 0, 0, None
+        self.clears, self.simple = False, True
+
+    def follow(self, builder):
+        """Takes the steps that a builder of `steps` has made, with what they need."""
+        self.steps, self.kernel = tuple(builder.steps), builder.kernel
+        self.scratch, self.split, self.counters = builder.scratch, builder.split, builder.counters
+        self.simple = not self.scratch and not self.split
+
+    def bind(self, key):
+        """The launches for addresses of the roles; kept."""
+        addresses = dict(zip(self.roles, key))
+        launches = tuple(step.bind(self.cuda, self.device, addresses) for step in self.steps)
+        return keep(self.launches, key, launches)
+
+    def check_overlap(self, at_a, at_b, at_c, at_more):
+        """Raises SimlayoutError if out shares memory with what is read, judged by their whole extents. It may be what lies
+        as it does, the residual or what is multiplied: each element is read before it is written."""
+        end, names = at_c + self.extents[2], self.roles[len(ROLES):]
+        read = (("a", at_a, self.extents[0]), ("b", at_b, self.extents[1]), *zip(names, at_more, self.extents[3:]))
+        for name, at, size in read:
+            same = at == at_c and name in ("residual", "multiply")
+            if at_c < at + size and at < end and size and end > at_c and not same:
+                raise SimlayoutError(f"out overlaps {name} in memory, so the product would read what it has written: pass "
+                                     "another out")
+
+    def new(self, like, shape, dtype, stream):
+        """A new array of the caller's library."""
+        return arrays.new(like, self.kind, shape, dtype, self.device, stream)
+
+    def clear(self, at_c, stream):
+        """Writes zeros to out: the product where K is 0."""
+        self.cuda.zero(at_c, self.strides, self.shape, TYPES[self.dtype].bytes, stream, self.device)
+
+    def take(self, like, stream, pool, private=False):
+        """((scratch, split, counters) addresses, what keeps them alive), for use on a stream.
+
+        pool: the handle of the stream whose memory pool the caller's library must use, None for the current one; private:
+        all memory is the caller's own, none shared through `Workspaces`.
+        """
+        split = counters = 0
+        if self.split and not private:
+            split, counters = WORKSPACES.get(self.cuda, self.device, stream, self.split, self.counters)
+        own = bool(self.split) and not split
+        nbytes = self.scratch + (-(-(self.split + self.counters) // 256) * 256 if own else 0)
+        if not nbytes:
+            return (0, split, counters), None
+        held = self.new(like, (nbytes // 2 + 128,), "f16", pool)
+        at = -(-look(held, "workspace")[1] // 256) * 256
+        if own:
+            split, counters = at + self.scratch, at + self.scratch + self.split
+            self.cuda.zero(counters, (1,), (self.counters,), 1, stream, self.device)
+        return (at, split, counters), held
+
+
+def check_types(a, b):
+    """Raises SimlayoutError for Operands whose elements are not multiplied."""
+    for name, x in (("a", a), ("b", b)):
+        if x.dtype not in RESULTS:
+            raise SimlayoutError(f"{name} is {TYPES[x.dtype].storage}; {arrays.TAKEN}")
+
+
+def result_of(dtype, scaled):
+    """The dtype of a result for which no out was given, of operands of a dtype; scaled: whether they have scales."""
+    return "bf16" if scaled and RESULTS[dtype] == "s32" else RESULTS[dtype]
+
+
+def one_device(*operands):
+    devices = {x.device for x in operands if x is not None and x.device is not None}
+    if len(devices) > 1:
+        raise SimlayoutError(f"the arrays are on GPUs {', '.join(map(str, sorted(devices)))}: move them to one")
+    return devices.pop() if devices else 0
+
+
+def check_out(out, shape):
+    if out.dtype not in ("f16", "bf16", "f32", "s32"):
+        raise SimlayoutError(f"out is {TYPES[out.dtype].storage}: results are float16, bfloat16 or float32, of "
+                             "integers int32")
+    if not out.writeable:
+        raise SimlayoutError("out is read-only")
+    if out.shape != shape:
+        raise SimlayoutError(f"out has shape {out.shape}, the product {shape}")
+    check_strides("out", out.shape, out.strides, out.itemsize, False)
+
+
+def default_stream(operands, device):
+    """A function that returns the stream to use if the caller names none; the arrays must agree on it."""
+    kinds = sorted({x.kind for x in operands if x.kind in ("torch", "cupy")})
+    named = {x.stream for x in operands if x.stream is not None}
+    sources = [arrays.current_stream(kind, device) for kind in kinds] + [lambda s=s: s for s in named]
+    if len(sources) < 2:
+        return sources[0] if sources else lambda: 0
+
+    def agreed():
+        handles = {source() for source in sources}
+        if len(handles) > 1:
+            streams = ", ".join(map(hex, sorted(handles)))
+            raise SimlayoutError(f"the arrays belong to different streams ({streams}): pass stream=")
+        return handles.pop()
+
+    return agreed
+
+
+def no_gradient(*tensors):
+    """Raises SimlayoutError for torch tensors that require a gradient, because this product records none."""
+    torch = sys.modules.get("torch")
+    if torch and torch.is_grad_enabled() and any(getattr(x, "requires_grad", False) for x in tensors):
+        raise SimlayoutError("matmul records no gradient: call it under torch.no_grad(), or on .detach() of the tensors")
+
+
+def launched(recipe, a, out, at_a, at_b, at_c, at_more, stream):
+    """out, or a new array where that is None, behind the launches of a Recipe on a stream, as a caller names it. at_more:
+    addresses of what is read beside a and b."""
+    handle = recipe.stream() if stream is None else arrays.handle(stream)
+    pool = None if stream is None else handle
+    if out is None:
+        out = recipe.new(a, recipe.shape, recipe.dtype, pool)
+        at_c = arrays.address(out, recipe.kind)
+    key, held = (at_a, at_b, at_c, 0, 0, 0, *at_more), None
+    if not recipe.simple:
+        if recipe.clears:
+            recipe.clear(at_c, handle)
+        scratch, held = recipe.take(a, handle, pool)
+        key = at_a, at_b, at_c, *scratch, *at_more
+    for launch in recipe.launches.get(key) or recipe.bind(key):
+        launch(handle)
+    del held                                         # its pool gives it out again behind these launches, in stream order
+    return out
+
+
+class Prepared:
+    """A product of three arrays that is ready to run: call it with a stream (a handle or an object), or without one to use
+    the current stream of the arrays' library. It keeps the arrays and a workspace of its own, so only one call may run at a
+    time. out: the array of the result; launches: the launches of a call, in order."""
+
+    def __init__(self, recipe: "Recipe", a: Any, b: Any, out: Any, addresses: list[int], more: tuple = ()):
+        self._recipe, self._keep, self.out = recipe, [a, b, *(x for x, _ in more)], out
+        stream = recipe.stream()
+        scratch, workspace = recipe.take(a, stream, None, private=True)
+        if recipe.split:
+            recipe.cuda.synchronize(recipe.device, stream)    # the counters are zero before any stream uses them
+        self._keep.append(workspace)
+        self._at_c = addresses[2]
+        key = (*addresses, *scratch, *(at for _, at in more))
+        self.launches = recipe.bind(key) if recipe.steps else ()
+        self._stream = recipe.stream
+
+    def __call__(self, stream=None):
+        """Launches the product and returns out at once."""
+        if stream is None:
+            stream = self._stream()
+        elif type(stream) is not int:
+            stream = arrays.handle(stream)
+        for launch in self.launches:
+            launch(stream)
+        if self._recipe.clears:
+            self._recipe.clear(self._at_c, stream)
+        return self.out
+
+    @property
+    def kernel(self) -> Kernel | None:
+        """The Kernel, fitted to the arrays; None if nothing is multiplied."""
+        return self._recipe.kernel
+
+    def __repr__(self):
+        return f"Prepared({self._recipe.shape}, {self._recipe.dtype}, {self._recipe.kernel and self._recipe.kernel.options})"
