@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from simlayout.errors import SimlayoutError
+from simlayout.hardware.matrix.tma import TensorMap
+from simlayout.hardware.matrix.window import Window
 from simlayout.hardware.tables.arch import FEATURES
 
 
@@ -128,12 +130,20 @@ class Pointer:
 
 @dataclass(frozen=True)
 class Map:
-    """The value of an argument that is the tensor map of an array. box: elements, innermost first; swizzle: bytes."""
+    """The value of an argument that is the tensor map of an array. box: elements, innermost first; swizzle: bytes; window:
+    rows of the window that slides over the array's (`simlayout.hardware.matrix.window`), 0 without one."""
 
     role: str
     box: tuple
     swizzle: int
     dtype: str
+    window: int = 0
+
+    def of(self, array: np.ndarray) -> TensorMap:
+        """The simlayout.TensorMap of an array."""
+        if self.window:
+            return Window.over(array, self.window, self.box, self.swizzle, self.dtype)
+        return TensorMap.of(array, self.box, self.swizzle, self.dtype)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from cuda_kernels.build import cache
 from cuda_kernels.build.program import Program
 from cuda_kernels.kernels.hopper.kernel import kernel_of
 from cuda_kernels.kernels.hopper.scaling import scaled_by
+from cuda_kernels.kernels.hopper.window import WINDOW
 from cuda_kernels.matmul.choose.choice import choose
 from cuda_kernels.matmul.choose.figures import figures_of
 from cuda_kernels.matmul.choose.wanted import Wanted
@@ -21,6 +22,7 @@ from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import DeviceError, SimlayoutError
 from simlayout.hardware.matrix.operand_tile import majors_of
 from simlayout.hardware.matrix.tma import TensorMap
+from simlayout.hardware.matrix.window import Window, window_dims
 from simlayout.hardware.tables.arch import FEATURES, target_of
 from simlayout.kernel import Kernel, Problem
 
@@ -264,15 +266,19 @@ class HopperSteps(Steps):
         """{role: the TensorMapMaker} of A, B and, where TMA stores it, C."""
         config = kernel.options
 
-        def maker(matrices, box, swizzle, dtype):
-            size = TYPES[dtype].bytes
-            pitch = matrices.row_pitch(size)
-            dims = matrices.cols, matrices.rows, count if matrices.matrix else 1
-            layout = TensorMap(dtype, dims, (pitch, matrices.matrix or pitch), box, swizzle=swizzle)
+        def maker(matrices, box, swizzle, dtype, window):
+            pitch = matrices.row_pitch(TYPES[dtype].bytes)
+            if window:
+                dims = window_dims(matrices.cols, matrices.rows, WINDOW)
+                layout = Window(dtype, dims, (pitch, pitch), box, swizzle=swizzle)
+            else:
+                dims = matrices.cols, matrices.rows, count if matrices.matrix else 1
+                layout = TensorMap(dtype, dims, (pitch, matrices.matrix or pitch), box, swizzle=swizzle)
             return TensorMapMaker(self.cuda, self.device, layout)
 
         lines = [x.place.matrices if x.major == "K" else x.place.matrices.transposed for x in inputs]
-        used = zip("abc" if config.store == "tma" else "ab", (*lines, c), config.boxes(), config.swizzles, kernel.dtypes)
+        used = zip("abc" if config.store == "tma" else "ab", (*lines, c), config.boxes(), config.swizzles, kernel.dtypes,
+                   config.windows)
         return {role: maker(*of) for role, *of in used}
 
 

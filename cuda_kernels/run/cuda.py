@@ -9,7 +9,6 @@ from cuda_kernels.run import driver
 from cuda_kernels.run.device import device_name
 from cuda_kernels.run.step import step_of
 from simlayout.errors import DeviceError
-from simlayout.hardware import TensorMap
 from simlayout.hardware.tables.arch import target_of
 from simlayout.kernel import Work
 
@@ -62,8 +61,7 @@ class Gpu:
 
     def _maker(self, arrays, used):
         """The TensorMapMaker of a Map."""
-        layout = TensorMap.of(arrays[used.role], used.box, used.swizzle, used.dtype)
-        return driver.TensorMapMaker(self.cuda, self.device, layout)
+        return driver.TensorMapMaker(self.cuda, self.device, used.of(arrays[used.role]))
 
 
 def _whole(x):

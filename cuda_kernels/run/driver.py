@@ -221,12 +221,13 @@ class TensorMapMaker:
         self._cuda, self._device, self._function = cuda, device, cuda.library.cuTensorMapEncodeTiled
         self._arrays = ((c_uint64 * rank)(*layout.dims), (c_uint64 * max(rank - 1, 1))(*layout.strides),
                         (c_uint32 * rank)(*layout.box), (c_uint32 * rank)(*(layout.element_strides or (1,) * rank)))
-        self._head = layout.dtype_enum, rank
+        self._head, self._ahead = (layout.dtype_enum, rank), layout.ahead
         fill = 1 if layout.fill == "nan" else 0
         self._tail = *(addressof(array) for array in self._arrays), 0, layout.enum, NO_PROMOTION, fill
 
     def encode(self, target, address):
         """Writes the 128 bytes of the map of an array at `address` to host memory at `target`, a multiple of 128."""
+        address -= self._ahead
         status = self._function(target, *self._head, address, *self._tail)
         if status in NO_CONTEXT:
             with self._cuda.on(self._device):

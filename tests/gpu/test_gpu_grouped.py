@@ -8,7 +8,7 @@ import pytest
 from cuda_kernels import grouped_matmul, matmul, plan_grouped_matmul
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.matmul.choose.candidates import fitted
-from cuda_kernels.matmul.choose.grouped import TILES
+from cuda_kernels.matmul.choose.grouped import IN_TURNS, TILES
 from cuda_kernels.run.device import compute_capability, gpu_problem
 
 torch = pytest.importorskip("torch") if gpu_problem() is None else None
@@ -47,10 +47,9 @@ def by_groups(a, b, sizes, out, kernel, scales=()):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("tile", TILES, ids=str)
-def test_each_group_has_the_bits_of_its_own_product_and_rows_behind_the_last_are_left(kind, tile):
-    source, (_, tile_m, tile_n, c_major) = random.Random(f"{kind} {tile}"), tile
-    kernel = fitted(tile_m, tile_n, c_major=c_major)
+@pytest.mark.parametrize("options", [*(options for _, options in TILES), IN_TURNS], ids=str)
+def test_each_group_has_the_bits_of_its_own_product_and_rows_behind_the_last_are_left(kind, options):
+    source, kernel = random.Random(f"{kind} {options}"), fitted(**options)
     for _ in range(4):
         a, b, offsets, sizes, out = problem(source, kind)
         wanted = by_groups(a, b, sizes, out, Hopper(tile_n=128, stages=4))

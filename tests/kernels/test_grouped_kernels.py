@@ -81,9 +81,9 @@ SIZES = st.lists(st.one_of(st.just(0), st.integers(0, 9), st.integers(0, 300)), 
 
 
 @given_few(12, 300, st.one_of(SIZES, st.just([0] * 32 + [1]), st.just([0] * 33)), st.integers(0, 70), st.integers(1, 300),
-           st.integers(1, 5), st.sampled_from("NM"), st.sampled_from([1, 2]), st.sampled_from([1, 2]))
-def test_every_tile_of_every_group_is_found_once_in_their_order(sizes, more, across, group, c_major, below, beside):
-    config = Hopper(64, 64, group=group, c_major=c_major, cluster_m=below, cluster_n=beside, **SMALL)
+           st.integers(1, 5), st.sampled_from("NM"))
+def test_every_tile_of_every_group_is_found_once_in_their_order(sizes, more, across, group, c_major):
+    config = Hopper(64, 64, group=group, c_major=c_major, **SMALL)
     offsets, sizes = np.cumsum(sizes), config.turned(max(1, sum(sizes) + more), across)
     assert list(map(tuple, walked(config, offsets, *sizes).tolist())) == by_hand(config, offsets, *sizes)
     assert len(by_hand(config, offsets, *sizes)) <= config.tiles(*sizes, len(offsets))
@@ -146,8 +146,8 @@ KINDS = {
     "direct": (Hopper(128, 64, store="direct", **SMALL), (1, 127, 129), 71),
     "all in one group": (Hopper(64, 64, group=2, **SMALL), (0, 200, 0), 136),
     "forty groups of a row": (Hopper(64, 16, c_major="M", **SMALL), (1,) * 40, 64),
-    "cluster": (Hopper(64, 64, cluster_m=2, cluster_n=2, **SMALL), (200, 0, 90), 136),
-    "cluster, columns": (Hopper(64, 32, c_major="M", cluster_n=2, **SMALL), (100, 0, 33), 72),
+    "consumers without rows": (Hopper(192, 64, **SMALL), (1, 64, 65, 0, 191, 200), 72),
+    "boxes without rows": (Hopper(64, 48, c_major="M", box=16, **SMALL), (1, 17, 0, 33, 50), 72),
     "two consumers in turns": (Hopper(64, 64, pingpong=True, **SMALL), (200, 90, 0, 0, 64, 65), 136),
     "two bands": (Hopper(256, 32, bands=2, **SMALL), (300, 20), 40),
     "bf16": (Hopper(64, 64, dtype="bf16", out="bf16", **SMALL), (70, 0, 66), 72),
@@ -156,7 +156,7 @@ KINDS = {
 """Configuration, rows of the groups, columns."""
 
 
-@pytest.mark.parametrize("kind", sweep_but(["rows", "columns", "cluster", "two consumers in turns"], KINDS))
+@pytest.mark.parametrize("kind", sweep_but(["rows", "columns", "consumers without rows", "two consumers in turns"], KINDS))
 def test_each_group_has_the_bits_of_its_own_product_and_rows_behind_the_last_are_left(kind):
     config, sizes, across = KINDS[kind]
     rows, groups, offsets = operands(config, sizes, 5, across, 136)

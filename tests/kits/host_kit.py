@@ -9,9 +9,12 @@ import struct
 import sys
 import types
 from dataclasses import replace
+from importlib import import_module
 
 import ml_dtypes
 import numpy as np
+
+from cuda_kernels.kernels.hopper.window import WINDOW
 
 DTYPES = {"f16": np.dtype(np.float16), "bf16": np.dtype(ml_dtypes.bfloat16), "f32": np.dtype(np.float32),
           "e4m3": np.dtype(ml_dtypes.float8_e4m3fn), "e5m2": np.dtype(ml_dtypes.float8_e5m2), "s8": np.dtype(np.int8),
@@ -192,6 +195,9 @@ class Run:
         dims, strides, magic = rest[:3], rest[3:5], rest[-1]
         assert magic == 0xC0FFEE and number == {"f16": 6, "bf16": 9}.get(dtype, 0)
         size = DTYPES[dtype].itemsize
+        if self.options.windows[i]:                      # begins a window ahead, of which it may slide over all rows
+            assert dims[1] == WINDOW and strides[0] == strides[1]
+            dims, address = (dims[0], dims[2] - WINDOW, 1), address + WINDOW * strides[0]
         return view(address, DTYPES[dtype], (dims[2], dims[1], dims[0]), (strides[1], strides[0], size))
 
     def go(self):
@@ -209,7 +215,7 @@ class Run:
         scales, added = (scales[:6], scales[6:]) if config.scaled else ([], scales)
         a, b = (self.array_of_map(i, dtype) for i, dtype in enumerate(config.types))
         if config.grouped:
-            return self.grouped(a, b, c, (M, N, K, count, ldc), order, scales)
+            return import_module("host_groups").multiply(self, a, b, c, (M, N, K, count, ldc), order, scales)
         a = a if config.a_major == "K" else a.swapaxes(1, 2)
         b = b.swapaxes(1, 2) if config.b_major == "K" else b
         assert a.shape == (count if batched_a else 1, M, K) and b.shape == (count if batched_b else 1, K, N)
@@ -233,30 +239,6 @@ class Run:
         with np.errstate(over="ignore"):
             made = made.astype(dtype)
         target[:] = made if config.c_major == "N" else made.swapaxes(1, 2)
-
-    def grouped(self, a, b, c, sizes, order, scales):
-        """Each group of rows times its own matrix, by NumPy; a, b: arrays of the maps."""
-        config, (M, N, K, groups, ldc) = self.options, sizes
-        group, offsets, _, step = order[:4]
-        assert order[0] == replace(config, group=group).order(M, N, groups, 0, 1)[0] and order[2] == replace(
-            config, group=group).order(M, N, groups, 0, 1)[2]
-        a, b = a if config.a_major == "K" else a.swapaxes(1, 2), b if config.b_major == "K" else b.swapaxes(1, 2)
-        (rows,), of_groups = config.turned(a, b)         # [rows, K], [groups, columns, K]
-        out, ends = DTYPES[config.out], view(offsets, np.dtype(np.int32), (groups,), (4,))
-        target = view(c, out, (len(rows), of_groups.shape[1]), (ldc * out.itemsize, out.itemsize))
-        assert rows.shape == (config.turned(M, N)[0], K) and of_groups.shape[::2] == (groups, K)
-        start = 0
-        for i, end in enumerate(np.clip(ends, 0, len(rows)).tolist()):
-            pair = config.turned(rows[start:end], of_groups[i])
-            if end > start:
-                made = pair[0].astype(np.float32) @ pair[1].astype(np.float32).T
-                if config.scaled:
-                    places = [[at, along, deep] for at, along, deep in (scales[:3], scales[3:])]
-                    places[config.turned(0, 1)[0]][0] += start * places[config.turned(0, 1)[0]][1]
-                    places[config.turned(1, 0)[0]][0] += i * step
-                    made = self.scaled(pair[0][None], pair[1].T[None], [*places[0], *places[1]])[0]
-                target[start:end] = (made if config.c_major == "N" else made.T).astype(out)
-            start = end
 
     def finished(self, made, added, target):
         """The product behind its epilogue; target: C as it lies in memory."""
@@ -414,14 +396,16 @@ def install(monkeypatch, library=None, **machine):
     from cuda_kernels.matmul.workspace import Workspaces
     from cuda_kernels.run import driver
 
-    host = sys.modules["cuda_kernels.matmul.matmul"]
+    users = [import_module(f"cuda_kernels.matmul.{name}") for name in ("recipe", "matmul", "grouped")]
     library, torch = library or FakeLibrary(**machine), make_torch()
     cuda = driver.Cuda(library)
     monkeypatch.setattr(driver, "cuda", lambda: cuda)
     monkeypatch.setitem(sys.modules, "torch", torch)
-    monkeypatch.setattr(host, "_recipes", {})
+    recipes: dict = {}
+    for module in users:
+        monkeypatch.setattr(module, "RECIPES", recipes)
     monkeypatch.setattr(kept, "_here", {})
-    monkeypatch.setattr(host, "_workspaces", Workspaces())
+    monkeypatch.setattr(users[0], "WORKSPACES", Workspaces())
 
     def compiled(config, version=0):
         if config not in library.programs.values():

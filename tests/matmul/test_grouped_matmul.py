@@ -53,7 +53,7 @@ def test_each_group_of_rows_has_a_matrix_of_its_own_and_rows_behind_the_last_are
     np.testing.assert_array_equal(made.array, wanted)
 
 
-@pytest.mark.parametrize("options", [{}, dict(c_major="M"), dict(cluster_m=2), dict(cluster_n=2, c_major="M"),
+@pytest.mark.parametrize("options", [{}, dict(c_major="M"), dict(bands=2), dict(tile_n=128, c_major="M"),
                                      dict(pingpong=True, tile_m=64)], ids=str)
 @pytest.mark.parametrize("scales", ["one", "lines", "blocks", "columns"])
 def test_rows_of_a_and_columns_of_each_b_may_have_scales(machine, options, scales):

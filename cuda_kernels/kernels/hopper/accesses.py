@@ -73,25 +73,36 @@ class HopperCounts:
 
 @dataclass(frozen=True)
 class Tiles:
-    """What CTAs do in one product. tiles: that they compute; stored: bands of 64 rows that they store through TMA, and
-    ended: of which threads copy what a group has, where `store` is "tma"."""
+    """What CTAs do in one product. tiles: that they load; multiplied, stored: bands of 64 rows that they multiply and
+    store; boxes: in which they store them, where `store` is "tma"."""
 
     tiles: int
+    multiplied: int
     stored: int
-    ended: int = 0
+    boxes: int
 
 
 def tiles_of(config, M, N, matrices=1, sizes=()):
     """The Tiles of a Hopper configuration for one product. sizes: of a grouped configuration, the rows of each group."""
     if not config.grouped:
         tiles = config.sharing * config.tiles(M, N, matrices)
-        return Tiles(tiles, tiles * config.row_bands)
+        return Tiles(tiles, *[tiles * config.row_bands] * 2, tiles * config.row_bands * len(config.box_starts))
     down, (along, across) = config.c_major == "M", config.turned(config.cluster_m, config.cluster_n)
     high, beside = config.group_height // along, across * config.group_grid(M, N, 1)[1]
-    left = [rows - high * i for rows in sizes for i in range(along * -(-rows // config.group_height))]
-    stored = sum(config.row_bands * (rows >= high) if down else min(max(rows, 0), high) // 64 for rows in left)
-    ended = sum(0 < rows < high and (down or rows % 64 > 0) for rows in left) * -(-M // 64 if down else -N // config.tile_n)
-    return Tiles(beside * len(left), beside * stored, ended)
+    tiles = beside * sum(along * -(-rows // config.group_height) for rows in sizes)
+    bands = config.bands if not config.pingpong else config.row_bands
+
+    def of_bands(together):
+        """Bands, where a consumer leaves out so many if none of them has rows."""
+        if down:
+            return together * -(-M // (64 * together)) * sum(-(-rows // high) for rows in sizes)
+        return together * -(-N // config.tile_n) * sum(-(-rows // (64 * together)) for rows in sizes)
+
+    multiplied = of_bands(bands) if config.leaves else tiles * config.row_bands
+    if not down:
+        return Tiles(tiles, multiplied, of_bands(1), of_bands(1) * len(config.box_starts))
+    boxes = sum(first < rows for size in sizes for rows in range(size, 0, -high) for first in config.box_starts)
+    return Tiles(tiles, multiplied, of_bands(1), -(-M // 64) * boxes)
 
 
 def predict(config, M, N, K, matrices=1, sizes=()):
@@ -100,9 +111,9 @@ def predict(config, M, N, K, matrices=1, sizes=()):
     Boxes that stick out of the matrices count whole: TMA writes their zeros, wgmma reads them.
     """
     done, steps = tiles_of(config, M, N, matrices, sizes), -(-K // config.depth)
-    stores = (done.stored + done.ended) * 4 * config.staged_blocks
+    stores = done.stored * 4 * config.staged_blocks
     (per_store,) = set(store_access(config).analyze().wavefronts.tolist())
-    wgmmas = done.tiles * steps * 4 * config.row_bands
+    wgmmas = done.multiplied * steps * 4
     return HopperCounts(wgmmas * operand_wavefronts(config.wgmma)[0], stores, stores * per_store,
                         done.tiles * steps * config.stage_bytes // 4 + stores * 128)
 

@@ -5,13 +5,14 @@ from cuda_kernels.intrinsics import (
     bar_sync_some,
     bulk_wait_group_read_if,
     here,
+    mbarrier_wait,
     register_array,
     s32,
+    successor,
     u32,
     u64,
 )
 from cuda_kernels.kernels.hopper.bring import make_bring
-from cuda_kernels.kernels.hopper.ends import make_store_end
 from cuda_kernels.kernels.hopper.epilogue import make_lines, make_matrix_of
 from cuda_kernels.kernels.hopper.multiply import make_multiply_unit
 from cuda_kernels.kernels.hopper.order import quotient
@@ -26,11 +27,9 @@ from cuda_kernels.kernels.hopper.sums import SUMS
 
 def make_store(config, places):
     """store(acc, smem, t, consumer, c, row, col, matrix, target): a band of 64 rows of C, by TMA, line by line or directly;
-    as of `make_write`. Of a grouped product TMA would write over the rows of the next group where a band goes on behind the
-    group's last one; what there is of that threads copy (`ends`)."""
+    as of `make_write`. Of a grouped product what ends with the group, and nothing of a band without rows."""
     at_c, staging, store_direct = places.c, places.staging, make_store_direct(config)
     store_tma = make_store_tma(config) if config.store == "tma" else None
-    store_end = make_store_end(config) if config.store == "tma" and config.grouped else None
     store_rows = make_store_rows(config, make_write_lines(config)) if config.store == "rows" else None
 
     def store_by_tma(acc, smem, t, consumer, c, row, col, matrix, target):
@@ -42,21 +41,12 @@ def make_store(config, places):
     def store_directly(acc, smem, t, consumer, c, row, col, matrix, target):
         store_direct(acc, t, c, row, col, target[3])
 
-    def store_within(acc, smem, t, consumer, c, row, col, matrix, target):
+    def store_group(acc, smem, t, consumer, c, row, col, matrix, target):
         M, N, _ = target[3]
-        if inside(row, col, M, N):
-            store_by_tma(acc, smem, t, consumer, c, row, col, matrix, target)
-        elif row < M and col < N:
-            store_end(acc, s32(smem + at_c + staging * consumer), t, consumer + 1, c, row, col, target[3])
+        if row < M and col < N:
+            store_by_tma(acc, smem, t, consumer, c, row, col, N if down else M, target)
 
-    def rows_inside(row, col, M, N):
-        return row + 64 <= M
-
-    def columns_inside(row, col, M, N):
-        return col + columns <= N
-
-    inside, columns = rows_inside if config.c_major == "N" else columns_inside, config.tile_n
-    by_tma = store_within if config.grouped else store_by_tma
+    down, by_tma = config.c_major == "M", store_group if config.grouped else store_by_tma
     return {"tma": by_tma, "rows": store_by_rows, "direct": store_directly}[config.store]
 
 
@@ -144,6 +134,41 @@ def first_bands(config):
     return 0 if config.pingpong else config.bands
 
 
+def make_has_rows(config, walk):
+    """has_rows(place, down, right, consumer, extent): whether a consumer's part of a tile has rows and columns of C. It is
+    asked where `Hopper.leaves` says so."""
+    (first_row, first_col, bounded), own_rows = (walk.first_row, walk.first_col, walk.within), 64 * first_bands(config)
+
+    def always(place, down, right, consumer, extent):
+        return s32(1)
+
+    def has_rows(place, down, right, consumer, extent):
+        M, N = bounded(extent[0], extent[1], place)
+        return s32(first_row(place, down) + own_rows * consumer < M and first_col(place, right) < N)
+
+    return has_rows if config.leaves else always
+
+
+def make_leave_unit(config, places, ring, ctas):
+    """leave(smem, t, tells, consumer, parity, stage, step, end) -> (stage, parity): releases the stages of a unit of work as
+    they come, without their products. The warps go from stage to stage together: of one that was a ring behind or ahead,
+    a parity would say too little."""
+    at_full, at_empty, next_stage, next_parity = places.full, places.empty, ring.next_stage, ring.next_parity
+    release, teller_of = ctas.release, make_teller_of(config)
+
+    def leave_unit(smem, t, tells, consumer, parity, stage, step, end):
+        while step < end:
+            mbarrier_wait(u32(smem + at_full + 8 * stage), u32(parity))
+            bar_sync_some(u32(consumer + 1), u32(128))
+            release(teller_of(t), tells, 1, u32(smem + at_empty + 8 * stage))
+            parity = next_parity(parity, stage)
+            stage = next_stage(stage)
+            step = successor(step)
+        return stage, parity
+
+    return leave_unit
+
+
 def make_consume(config, places, ring, ctas, unit_at, walk):
     """consume(smem, rank, t, consumer, target, tiles_m, tiles_n, work): a consumer's part of all that the CTA
     multiplies. t: the thread's index in the warpgroup; tiles_m, tiles_n: rows and columns of tiles; target, work: as of
@@ -158,6 +183,7 @@ def make_consume(config, places, ring, ctas, unit_at, walk):
     place_of, teller, of_c, bounded = ctas.place, ctas.teller, walk.of_c, walk.bounded
     begin, find, first_row, first_col = walk.begin, walk.find, walk.first_row, walk.first_col
     first_unit, next_unit, stores_read = ctas.first_unit, ctas.next_unit, bulk_wait_group_read_if(0)
+    has_rows, leave_unit = make_has_rows(config, walk), make_leave_unit(config, places, ring, ctas)
     scalar, teller_of, matrix_of = SUMS[config.sums].scalar, make_teller_of(config), make_matrix_of(config)
 
     def bring_scales(smem, t, consumer, place, down, right, extent, order):
@@ -185,17 +211,22 @@ def make_consume(config, places, ring, ctas, unit_at, walk):
             seen, place = find(seen, tile, order, tiles_m, tiles_n)
             brought = begin_tile(smem, t, consumer, place, down, right, target[3], order)
             await_turn(consumer, waits)
-            stage, parity, before = multiply_unit(acc, other, held, smem, t, tells, parity, stage, operands, step, end)
+            if has_rows(place, down, right, consumer, target[3]):
+                stage, parity, before = multiply_unit(acc, other, held, smem, t, tells, parity, stage, operands, step, end)
+                end_turn(consumer, unit, units)
+                finish(acc, other, held, t, tells, before)
+                arrived(consumer)
+                row, col = s32(first_row(place, down) + 64 * own_bands * consumer), first_col(place, right)
+                matrix = of_c(place)
+                c, cut_tile = matrix_of(target[1], u64(matrix) * target[2]), s32(cluster * (tile - cutting[0]) + rank)
+                extent = found(bounded(target[3], place, order), brought)
+                within = target[0], target[1], target[2], extent, target[4]
+                write(acc, other, smem, t, consumer, (unit, part, cut_tile, cutting), c, row, col, matrix, within)
+            else:
+                stage, parity = leave_unit(smem, t, tells, consumer, parity, stage, step, end)
+                end_turn(consumer, unit, units)
+                arrived(consumer)
             waits = s32(1)
-            end_turn(consumer, unit, units)
-            finish(acc, other, held, t, tells, before)
-            arrived(consumer)
-            row, col = s32(first_row(place, down) + 64 * own_bands * consumer), first_col(place, right)
-            matrix = of_c(place)
-            c, cut_tile = matrix_of(target[1], u64(matrix) * target[2]), s32(cluster * (tile - cutting[0]) + rank)
-            extent = found(bounded(target[3], place, order), brought)
-            within = target[0], target[1], target[2], extent, target[4]
-            write(acc, other, smem, t, consumer, (unit, part, cut_tile, cutting), c, row, col, matrix, within)
             unit = next_unit(unit)
             if pingpong:
                 unit, stage, parity = pass_over(unit, steps, cutting, stage, parity)

@@ -11,6 +11,7 @@ from cuda_kernels.kernels.hopper.epilogue import EPILOGUES, in_pairs
 from cuda_kernels.kernels.hopper.finishing import Added, with_added
 from cuda_kernels.kernels.hopper.grouping import checked_offsets, scales_of_groups, sizes_of
 from cuda_kernels.kernels.hopper.scaling import scaled_by, scales_of, taken_by
+from cuda_kernels.kernels.hopper.window import WINDOW
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import SimlayoutError
 from simlayout.hardware.tables.arch import FEATURES
@@ -33,7 +34,7 @@ def _map(i):
         config = kernel.options
         if i == 2 and config.store != "tma":
             return None
-        return Map("abc"[i], config.boxes()[i], config.swizzles[i], kernel.dtypes[i])
+        return Map("abc"[i], config.boxes()[i], config.swizzles[i], kernel.dtypes[i], WINDOW * config.windows[i])
     return value
 
 

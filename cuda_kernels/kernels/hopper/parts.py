@@ -26,6 +26,7 @@ from cuda_kernels.intrinsics import (
     u64,
 )
 from cuda_kernels.kernels.hopper.epilogue import make_address_of, make_finish, make_steps
+from cuda_kernels.kernels.hopper.window import in_matrices, in_window
 from simlayout.algebra.dtypes import TYPES
 
 SPAN = 128
@@ -48,9 +49,10 @@ def load_box(major, size, dtype, parts=1):
     return (depth, size // parts if major == "K" else depth // parts, 1)
 
 
-def make_load(major, size, dtype, parts=1, copy=tma_load_3d, copy_to_many=tma_load_3d_multicast):
+def make_load(major, size, dtype, parts=1, copy=tma_load_3d, copy_to_many=tma_load_3d_multicast, placed=in_matrices):
     """load(stage address, map, mbarrier, first, k, matrix, part, ctas) of an operand's tile: `size` rows of A or columns of
-    B from `first` on, `depth_of` their dtype of K from `k` on.
+    B from `first` on, `depth_of` their dtype of K from `k` on. placed: of `window`, where boxes of a K-major operand lie;
+    with `in_window` the row that they end with comes in the place of a matrix.
 
     A K-major tile is one box, an MN-major one a box per 64 rows. Of `parts` CTAs of a cluster each loads a part, of a
     K-major tile some rows, of an MN-major one some of K; it goes to the CTAs whose bits are set in `ctas`. copy,
@@ -66,7 +68,8 @@ def make_load(major, size, dtype, parts=1, copy=tma_load_3d, copy_to_many=tma_lo
 
     def load_k(address, tensor_map, mbarrier, first, k, matrix, part, ctas):
         mine = wide * part
-        box(address + SPAN * mine, tensor_map, mbarrier, k, first + mine, matrix, ctas)
+        row, which = placed(s32(first + mine), matrix)
+        box(address + SPAN * mine, tensor_map, mbarrier, k, row, which, ctas)
 
     def load_mn(address, tensor_map, mbarrier, first, k, matrix, part, ctas):
         mine = wide * part
@@ -153,9 +156,10 @@ def make_write_lines(config):
 def make_store_box(config):
     """(write(acc, staging, t, c, row, column, extent, j), copy(leader, staging, map of C, row, column, matrix, j)) of box j
     of a tile: what writes it to its staging buffer, and what copies it from there to global memory, in a group of its own.
-    """
+    matrix: in a window, the line of C that it ends with."""
     address_of, (begin, stage) = _address_in_staging(config), make_stage_block(config)
     down, width, buffers, last = config.c_major == "M", config.box_n, config.buffers, config.box_starts[-1]
+    placed = in_window if config.windows[2] else in_matrices
     blocks, box_bytes, in_turns, advance = width // 16, 128 * width, config.epilogue != "", make_advance(config, width // 2)
 
     def write(acc, staging, t, c, row, col, extent, j):
@@ -168,11 +172,20 @@ def make_store_box(config):
     def copy(leader, staging, map_c, row, col, matrix, j):
         source, here = u32(staging + box_bytes * (j % buffers)), s32(col + min(width * j, last))
         if down:
-            tma_store_3d_if(leader, map_c, source, s32(row), here, s32(matrix))
+            line, which = placed(here, matrix)
+            tma_store_3d_if(has_lines(leader, here, matrix), map_c, source, s32(row), s32(line), s32(which))
         else:
-            tma_store_3d_if(leader, map_c, source, here, s32(row), s32(matrix))
+            line, which = placed(row, matrix)
+            tma_store_3d_if(has_lines(leader, row, matrix), map_c, source, here, s32(line), s32(which))
         bulk_commit_group_if(leader)
 
+    def always(leader, line, end):
+        return leader
+
+    def ahead_of_end(leader, line, end):
+        return s32(leader * (line < end))
+
+    has_lines = ahead_of_end if config.windows[2] else always
     return write, copy
 
 

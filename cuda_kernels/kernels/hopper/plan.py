@@ -12,6 +12,7 @@ from cuda_kernels.kernels.hopper.epilogue_proof import prove_reads
 from cuda_kernels.kernels.hopper.mma_tma_plan import make_plan
 from cuda_kernels.kernels.hopper.parts import make_load
 from cuda_kernels.kernels.hopper.scales import column_scales, grains_of, scales_of_stage
+from cuda_kernels.kernels.hopper.window import prove_windows
 from cuda_kernels.kernels.kernel import check_as_emitted
 from simlayout.hardware.matrix.tma import TensorMap
 from simlayout.hardware.matrix.wgmma import operand_wavefronts
@@ -107,27 +108,24 @@ class WgmmaPlan(TmaPlan):
         done = tiles_of(config, M, N, matrices, sizes)
         wgmmas, wavefronts = 4 * config.row_bands, operand_wavefronts(config.wgmma)[0]
         counts = [self.loaded(done.tiles, steps),
-                  AccessCount("multiply", config.wgmma, 4 * done.tiles * steps * wgmmas, *[totals.operand_wavefronts] * 2),
+                  AccessCount("multiply", config.wgmma, 16 * done.multiplied * steps, *[totals.operand_wavefronts] * 2),
                   *self.scales(done.tiles * steps)]
         stored = [*self.lines_scales(done)]
         for access in self.accesses:
             stored += [AccessCount("stage C", access.instruction, totals.stores, *[totals.store_wavefronts] * 2),
-                       self.stored(M * matrices, N, 4 * config.staged_blocks * done.stored)]
-        if config.grouped and self.accesses:
-            read = 4 * config.staged_blocks * done.ended
-            stored.append(AccessCount("read C", "ld.shared.b128", read, 4 * read, 4 * read))
+                       self.stored(M * matrices, N, done)]
         if not config.grouped and config.cut(M, N, K, matrices, sms)[1] > 1:
             stored = [replace(count, exact=False) for count in stored]
         return Prediction((*counts, *stored), config.grid(M, N, K, matrices, sms), steps, wgmmas * wavefronts,
                           wgmmas * config.tile_n / 2, self.multiply)
 
-    def stored(self, M, N, staged):
-        """The count of the copies of C to global memory, whose bytes are staged by so many stmatrix: whole boxes, or lines
-        as far as they lie in C, and these at most, because a tile's part of a line may be empty."""
+    def stored(self, M, N, done):
+        """The count of the copies of C to global memory, of so many Tiles: whole boxes, or lines as far as they lie in C,
+        and these at most, because a tile's part of a line may be empty."""
         config = self.config
         if config.store == "tma":
-            return AccessCount("store C", "cp.async.bulk.tensor.global", staged * 16 // (4 * config.box_n), 0, 0,
-                               bytes=512 * staged)
+            return AccessCount("store C", "cp.async.bulk.tensor.global", done.boxes, 0, 0,
+                               bytes=128 * config.box_n * done.boxes)
         return AccessCount("store C", "cp.async.bulk.global", M * config.tile_grid(M, N)[1] * config.cluster_n, 0, 0,
                            exact=False, bytes=2 * M * N)
 
@@ -152,7 +150,7 @@ class WgmmaPlan(TmaPlan):
             return ()
         copies = done.tiles * config.tile_consumers * -(-config.lines_scales // LANES)
         begun = {"tma": len(config.box_starts), "rows": 1, "direct": config.tile_n // 8}[config.store]
-        bands = 4 * (done.stored + done.ended)
+        bands = 4 * done.stored
         of_rows, of_columns = 2 * bands * begun, bands * max(2 * config.staged_blocks, config.tile_n // 8)
         return (AccessCount("copy scales", "cp.async.ca.4", copies, copies, copies, exact=False),
                 AccessCount("load scales of rows", "ld.shared.b32", of_rows, of_rows, of_rows),
@@ -175,6 +173,8 @@ class WgmmaPlan(TmaPlan):
             _as_emitted(access, "wgmma")
         if EPILOGUES[config.epilogue].reads:
             certificates["epilogue"] = prove_reads(config)
+        if any(config.windows):
+            certificates["window"] = prove_windows()
         return certificates
 
 

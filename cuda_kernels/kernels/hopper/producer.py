@@ -14,6 +14,7 @@ from cuda_kernels.intrinsics import (
 )
 from cuda_kernels.kernels.hopper.parts import make_load
 from cuda_kernels.kernels.hopper.scales import CHUNK, grains_of, own_columns, scale_at, scales_of_stage
+from cuda_kernels.kernels.hopper.window import in_matrices, in_window
 from simlayout.hardware.tables.arch import LANES
 
 
@@ -23,11 +24,13 @@ def make_produce(config, places, ring, ctas, unit_at, walk):
     matrix each; tiles_m, tiles_n: rows and columns of tiles; work: as of `make_body`."""
     below, beside, stages = config.cluster_m, config.cluster_n, config.stages
     at_b, bytes_a, bytes_b, at_full, at_empty = places.b, places.a_bytes, places.b_bytes, places.full, places.empty
-    load_a = make_load(config.a_major, config.tile_m, config.dtype, beside)
-    load_b = make_load(config.b_major, config.operands[1].rows, config.dtype, below)
+    placed_a, placed_b = (in_window if window else in_matrices for window in config.windows[:2])
+    load_a = make_load(config.a_major, config.tile_m, config.dtype, beside, placed=placed_a)
+    load_b = make_load(config.b_major, config.operands[1].rows, config.dtype, below, placed=placed_b)
     next_stage, next_parity, cluster, depth = ring.next_stage, ring.next_parity, config.sharing, config.depth
     place_of, of_row, of_col, first_unit, next_unit = ctas.place, ctas.of_row, ctas.of_col, ctas.first_unit, ctas.next_unit
-    begin, find, first_row, first_col = walk.begin, walk.find, walk.first_row, walk.first_col
+    begin, find, first_row, first_col, of_a, of_b = (walk.begin, walk.find, walk.first_row, walk.first_col, walk.of_a,
+                                                     walk.of_b)
     alone = not config.grouped
 
     def produce(smem, rank, source, tiles_m, tiles_n, work):
@@ -40,15 +43,14 @@ def make_produce(config, places, ring, ctas, unit_at, walk):
         while unit < units:
             tile, _, step, end = unit_at(unit, steps, cutting)
             seen, place = find(seen, tile, order, tiles_m, tiles_n)
-            row, col, matrix = first_row(place, down), first_col(place, right), place[2]
+            row, col = first_row(place, down), first_col(place, right)
+            which_a, which_b = of_a(place, batched_a), of_b(place, batched_b)
             while step < end and (alone or laneid() == 0):
                 full = u32(smem + at_full + 8 * stage)
                 mbarrier_wait(u32(smem + at_empty + 8 * stage), u32(parity))
                 mbarrier_arrive_expect_tx(full, u32(bytes_a + bytes_b))
-                load_a(s32(smem + bytes_a * stage), map_a, full, row, s32(depth * step), s32(matrix * batched_a),
-                       right, to_row)
-                load_b(s32(smem + at_b + bytes_b * stage), map_b, full, col, s32(depth * step), s32(matrix * batched_b),
-                       down, to_col)
+                load_a(s32(smem + bytes_a * stage), map_a, full, row, s32(depth * step), which_a, right, to_row)
+                load_b(s32(smem + at_b + bytes_b * stage), map_b, full, col, s32(depth * step), which_b, down, to_col)
                 parity = next_parity(parity, stage)
                 stage = next_stage(stage)
                 step = successor(step)

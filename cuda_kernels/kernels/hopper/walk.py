@@ -3,7 +3,7 @@
 In a grouped product every group of rows of A is multiplied by a matrix B of its own. `offsets`, int32 on the device, holds
 the row behind the last one of each group; a group that ends where it begins, or before, has no rows, and an end beyond the
 rows of A counts as their last. Groups lie along the columns of C where `c_major` is "M". A tile lies in one group: where
-its rows go on behind the group's last one, they are multiplied and not stored.
+it goes on behind the group's last row, TMA brings zeros and stores nothing (`window`).
 
 The tiles of a group come one after another, and so do the groups. Each warp finds for itself in which group a tile lies:
 its lanes hold what there is to know of 32 groups, a window, and because the numbers of a CTA's tiles only rise, the window
@@ -34,9 +34,10 @@ class Walk:
 
     ordered(order, matrices, M, N): the order with what it takes besides to find a tile; counted(work, tiles_m, tiles_n): the
     work, with the units that there are; begin(order, tiles_m, tiles_n) -> what was seen; find(seen, tile, order, tiles_m,
-    tiles_n) -> (what was seen, a place), whose third element is the number of its A and B; first_row(place, down),
-    first_col(place, right): of a CTA's tile there; of_c(place): the number of its C; bounded(extent, place, order): the
-    extent (M, N, lines) as far as it goes there.
+    tiles_n) -> (what was seen, a place); first_row(place, down), first_col(place, right): of a CTA's tile there;
+    of_a(place, batched), of_b: the number of its A or B, if each has its own (batched is 1, else 0), or, of a window, the
+    row that it ends with; of_c(place): the number of its C; within(M, N, place): the rows and columns of C as
+    far as they go there; bounded(extent, place, order): the same of the extent (M, N, lines).
     """
 
     ordered: object
@@ -45,7 +46,10 @@ class Walk:
     find: object
     first_row: object
     first_col: object
+    of_a: object
+    of_b: object
     of_c: object
+    within: object
     bounded: object
 
 
@@ -79,10 +83,23 @@ def make_plain_walk(ctas):
     def of_c(place):
         return place[2]
 
+    def within(M, N, place):
+        return M, N
+
     def bounded(extent, place, order):
         return extent
 
-    return Walk(ordered, counted, begin, find, row_of, col_of, of_c, bounded)
+    return Walk(ordered, counted, begin, find, row_of, col_of, number_of, number_of, of_c, within, bounded)
+
+
+def number_of(place, batched):
+    """The number of a place's A or B."""
+    return s32(place[2] * batched)
+
+
+def end_of_group(place, batched):
+    """The row behind the last one of a place's group."""
+    return place[4]
 
 
 def make_window(height):
@@ -177,6 +194,9 @@ def make_grouped_walk(config, ctas):
     def of_c(place):
         return s32(0)
 
+    def within(M, N, place):
+        return (M, place[4]) if down_columns else (place[4], N)
+
     def bounded(extent, place, order):
         M, N, lines = extent
         last, lines = here(place[4]), scales_of(lines, here(place[2]), order)
@@ -194,4 +214,5 @@ def make_grouped_walk(config, ctas):
         return pitch, of_a, (of_b[0] + step, of_b[1], of_b[2]), added
 
     scales_of = of_group if scaled else plain_lines
-    return Walk(ordered, counted, begin, find, row_of, col_of, of_c, bounded)
+    of_a, of_b = (end_of_group if window else number_of for window in config.windows[:2])
+    return Walk(ordered, counted, begin, find, row_of, col_of, of_a, of_b, of_c, within, bounded)

@@ -4,7 +4,7 @@ Few rows of a group become columns of tiles, which may be narrow; so each group'
 products wait for. Of many rows tiles are as large as the registers allow: two consumers multiply 128 rows each, so that each
 column of B is read from shared memory once for two bands, or they take turns, where storing a tile is a large part of it.
 The estimate of `choice`, for batches of products of several sizes, was tried: what it chose took up to 1.33 times as long as
-the best (by hand, on an H100). Clusters took as long as others or longer: what they share has no window (`Hopper.windows`).
+the best (by hand, on an H100).
 """
 
 from dataclasses import replace

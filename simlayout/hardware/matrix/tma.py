@@ -150,6 +150,11 @@ class TensorMap:
         return self.box[0] * self.itemsize
 
     @property
+    def ahead(self) -> int:
+        """Bytes from where the map begins to its array."""
+        return 0
+
+    @property
     def enum(self) -> int:
         """The CUtensorMapSwizzle of the swizzle."""
         return swizzle_mode(self.swizzle).tensor_map

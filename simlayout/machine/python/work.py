@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from simlayout.hardware import TensorMap
 from simlayout.kernel import Map, Pointer, Work
 from simlayout.machine.engine.trace import Trace
 from simlayout.machine.python.run import run
@@ -26,5 +25,5 @@ def _argument(value, arrays):
     if isinstance(value, Pointer):
         return arrays[value.role]
     if isinstance(value, Map):
-        return TensorMap.of(arrays[value.role], value.box, value.swizzle, value.dtype)
+        return value.of(arrays[value.role])
     return value
