@@ -8,7 +8,7 @@ import re
 import sys
 from pathlib import Path
 
-from cuda_kernels.bench import default_variants, record
+from cuda_kernels.bench import default_variants, grouped, record
 from cuda_kernels.bench import steps as ladder
 from cuda_kernels.bench.run import summary
 from cuda_kernels.conformance.hopper import expected
@@ -119,6 +119,17 @@ def epilogues():
         yield [what, f"{large.us:.0f}", f"{large.tflops:.0f}", *_summed(what, found)[4:]]
 
 
+def groups():
+    """One list of cells per number of groups: of its products, the shares beside a loop and beside torch's grouped one."""
+    rows = record.read(DATA / "h100_grouped_bench.json").of("grouped")
+    for count in sorted({row.problem.groups for row in rows}):
+        of_count = [row for row in rows if row.problem.groups == count]
+        cells, beside = [], [[row for row in of_count if row.label == label] for label in (grouped.LOOP, grouped.TORCH)]
+        for found in beside:
+            cells += _summed("", found)[4:]
+        yield [str(count), str(len(beside[0])), *cells]
+
+
 def rungs():
     """One list of cells per rung that multiplies by mma.sync."""
     speed = {row.label: row for row in record.read(DATA / "h200_ladder.json").of("ladder")}
@@ -177,6 +188,7 @@ def tables():
         "few products": markdown(product, few_products()),
         "products": markdown(product, products()),
         "epilogues": markdown(["what is done", "microseconds", "TFLOP/s", "of torch", "least to most"], epilogues()),
+        "groups": markdown(["groups", "products", "of a loop", "least to most", "of torch's", "least to most"], groups()),
         "eight bits": markdown(["operands and scales", "H200: TFLOP/s at 8192 cubed", "of torch", "least to most",
                                 "H100: TFLOP/s at 8192 cubed", "of torch", "least to most"], eight_bits()),
         "published blocks": markdown(["product", "DeepGEMM, published, H800", "H200: here", "torch", "H100: here", "torch"],
