@@ -10,7 +10,7 @@ from picture import Picture, joined
 
 from cuda_kernels.bench import pictures, record
 from cuda_kernels.bench.steps import SIZE
-from cuda_kernels.kernels.hopper.rows import run_of
+from cuda_kernels.kernels.hopper.sectors import run_of
 from cuda_kernels.lab.tuning_fit import START, read
 from simlayout.plots import Box, Dot, Panel, ladder, share_by_size, share_by_waves
 
@@ -53,10 +53,10 @@ def chosen(file):
 
 def sectors(file, problem):
     """Which of two neighbouring tiles of 128 columns writes the sectors of 32 bytes near their edge, in lines of which every
-    other one starts within a sector: side by side, and as `store="rows"` cuts them; with the times of a record."""
+    other one starts within a sector: side by side, and as `store="sectors"` cuts them; with the times of a record."""
     found = json.loads((DATA / file).read_text())
     cublas, times = next((us, times) for shape, us, times in found["rows"] if tuple(shape[:3]) == problem)
-    by_rows = {found["configs"][i].get("store") == "rows": us for i, us in sorted(times, key=lambda one: -one[1])}
+    by_rows = {found["configs"][i].get("store") == "sectors": us for i, us in sorted(times, key=lambda one: -one[1])}
     what = f"{' x '.join(map(str, problem))}, f16, on one {found['device']}"
     return tuple(_sectors(f"{title}\n{what}: {by_rows[overlap]:.0f} us (cuBLAS {cublas:.0f} us)", problem[1], overlap)
                  for title, overlap in (("tiles side by side, the best of seven", False),

@@ -65,8 +65,8 @@ GROUPS = 5
 """Of a grouped product's rows."""
 
 OTHERS = (
-    (Hopper(128, 200, 4, 1, bands=2, pingpong=True, cluster_m=2, store="rows"), (1000, 1384, 152)),
-    (Hopper(64, 104, 6, 1, store="rows"), (1000, 1384, 72)),
+    (Hopper(128, 200, 4, 1, bands=2, pingpong=True, cluster_m=2, store="sectors"), (1000, 1384, 152)),
+    (Hopper(64, 104, 6, 1, store="sectors"), (1000, 1384, 72)),
     (Hopper(epilogue="bias_n gelu_tanh"), (1000, 1384, 520)),
     (Hopper(128, 128, 6, c_major="M", epilogue="alpha residual bias_m silu multiply"), (1000, 1384, 520)),
     (Hopper(64, 64, 8, grouped=True), (1000, 1384, 520)),

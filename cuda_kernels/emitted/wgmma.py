@@ -93,8 +93,8 @@ def store_m(tid, i):
 store_m.access_name = "store m"
 
 
-def store_rows(tid, i):
-    """store rows: stmatrix.x4, f16, sm_90: proved for every tid < 128, i < 24
+def store_lines(tid, i):
+    """store lines: stmatrix.x4, f16, sm_90: proved for every tid < 128, i < 24
 
     Returns bytes from the start of the tile.
     - one-to-one on its 12800 coordinates
@@ -112,7 +112,7 @@ def store_rows(tid, i):
             + (((tid >> 4) & 1) << 4))
 
 
-store_rows.access_name = "store rows"
+store_lines.access_name = "store lines"
 
 
 def exchange(tid, j):

@@ -83,9 +83,9 @@ def test_wgmma_tma_and_threads_were_counted_to_do_what_is_predicted(row):
     assert "gmma" in found and all(agrees(name, count, said[name]) for name, count in found.items())
 
 
-def test_every_way_to_finish_to_store_and_to_walk_was_counted():
+def test_every_way_to_store_to_scale_and_to_finish_was_counted():
     configs = [Hopper(**row["config"]) for row in HOPPER_COUNTS]
-    assert {c.store for c in configs} == {"tma", "rows", "direct"} and {c.grouped for c in configs} == {False, True}
+    assert {c.store for c in configs} == {"tma", "sectors", "direct"}
     assert {"", "tensor", "lines", "1x128", "128x1", "1x1"} <= {c.scaled for c in configs}
     assert any("residual" in c.epilogue for c in configs) and any("bias_n" in c.epilogue for c in configs)
 

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(gpu_problem() is not None or compute_capability(
                                 reason=str(gpu_problem() or "needs compute capability 9.0"))
 
 SPLIT, SLICED = Hopper(tile_n=64, stages=4, split=True), Hopper(64, 64, 8, 1, slices=2)
-BY_ROWS = Hopper(128, 136, 3, 2, bands=2, pingpong=True, store="rows")
+BY_SECTORS = Hopper(128, 136, 3, 2, bands=2, pingpong=True, store="sectors")
 TOLERATED = 16 << 20
 """Bytes that the process may grow by in 10,000 calls."""
 
@@ -51,7 +51,7 @@ class Products:
         return [
             lambda out: matmul(a, w, out), lambda out: matmul(deep, wide, out, kernel=SPLIT),
             lambda out: matmul(deep, wide, out, kernel=SLICED), lambda out: matmul(odd, odd.T[:, :71], out),
-            lambda out: matmul(apart, apart.T, out), lambda out: matmul(*sectors, out, kernel=BY_ROWS),
+            lambda out: matmul(apart, apart.T, out), lambda out: matmul(*sectors, out, kernel=BY_SECTORS),
             lambda out: matmul(a, w, out, bias=bias, residual=like, activation="gelu", multiply=like),
             lambda out: matmul(deep, wide, out, activation="silu", alpha=0.25, kernel=SPLIT),
             lambda out: matmul(a8, w8, out), lambda out: matmul(a8, w8, out, scale_a=of_rows, scale_b=of_columns),

@@ -16,6 +16,8 @@ pytestmark = pytest.mark.skipif(gpu_problem() is not None or compute_capability(
                                 reason=str(gpu_problem() or "needs compute capability 9.0"))
 
 KINDS = ["bfloat16", "float16", "float8_e4m3fn", "int8"]
+TILED = [options for _, options in TILES]
+"""IN_TURNS has too few registers for int32, which is stored without TMA."""
 
 
 def numbers(shape, kind):
@@ -46,8 +48,8 @@ def by_groups(a, b, sizes, out, kernel, scales=()):
     return wanted
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("options", [*(options for _, options in TILES), IN_TURNS], ids=str)
+@pytest.mark.parametrize("kind, options", [(kind, options) for kind in KINDS for options in (*TILED, IN_TURNS)
+                                           if (kind, options) != ("int8", IN_TURNS)], ids=str)
 def test_each_group_has_the_bits_of_its_own_product_and_rows_behind_the_last_are_left(kind, options):
     source, kernel = random.Random(f"{kind} {options}"), fitted(**options)
     for _ in range(4):

@@ -75,8 +75,8 @@ OPTIONS = [
     Hopper(64, 64, 8, 1, cluster_m=4, cluster_n=2), Hopper(128, 96, 6, 2, cluster_m=2, cluster_n=2, split=True),
     Hopper(128, 176, 5, 2, 64, bands=2, pingpong=True), Hopper(64, 104, 8, 2, 64, pingpong=True, split=True, cluster_m=2),
     Hopper(128, 112, 6, 2, bands=2, pingpong=True, split=True, c_major="M", cluster_n=4),
-    Hopper(128, 200, 4, 1, bands=2, pingpong=True, cluster_m=2, store="rows"),
-    Hopper(128, 136, 3, 2, bands=2, pingpong=True, cluster_n=2, store="rows"), Hopper(192, 72, 4, 1, store="rows"),
+    Hopper(128, 200, 4, 1, bands=2, pingpong=True, cluster_m=2, store="sectors"),
+    Hopper(128, 136, 3, 2, bands=2, pingpong=True, cluster_n=2, store="sectors"), Hopper(192, 72, 4, 1, store="sectors"),
     Hopper(64, 256, 4, 1, pingpong=True, out="f32", store="direct"),
     Hopper(64, 112, 8, 1, cluster_m=2, cluster_n=4, c_major="M", split=True), Hopper(128, 160, 5, 2, cluster_n=4),
     Hopper(128, 64, 4, 1, producer=1, resident=2, slices=2), Hopper(128, 96, 4, 1, out="f32", store="direct", c_major="M")]

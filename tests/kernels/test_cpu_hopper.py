@@ -78,7 +78,7 @@ def assert_right_and_as_predicted(config, M, N, K, matrices=(1, 1), sms=2):
     counts = {c.instruction: c for c in done.trace.by_instruction()}
     assert counts[config.wgmma].wavefronts == said.operand_wavefronts and done.trace.total().exact
     if parts == 1:
-        assert_moved(counts, said, c.nbytes if config.store == "rows" else 512 * said.stores)
+        assert_moved(counts, said, c.nbytes if config.store == "sectors" else 512 * said.stores)
     elif config.slices > 1:
         assert_exchanged(config, counts, config.tiles(M, N, max(matrices)) - whole)
 
@@ -145,9 +145,10 @@ KINDS = {
     "two consumers in turns, in clusters": (Hopper(64, 48, pingpong=True, cluster_m=2, cluster_n=2, **TMA), (400, 200, 136)),
     "two bands in turns": (Hopper(128, 72, bands=2, pingpong=True, **TMA), (400, 144, 200)),
     "two bands in turns, one tile": (Hopper(128, 72, bands=2, c_major="M", pingpong=True, **TMA), (128, 72, 136)),
-    "by sectors": (Hopper(64, 72, store="rows", **TMA), (70, 200, 72)),
-    "by sectors, bf16, two buffers": (Hopper(128, 40, 3, 2, bands=2, store="rows", dtype="bf16", out="bf16"), (130, 88, 72)),
-    "by sectors, in turns, in clusters": (Hopper(128, 40, bands=2, pingpong=True, cluster_m=2, cluster_n=2, store="rows",
+    "by sectors": (Hopper(64, 72, store="sectors", **TMA), (70, 200, 72)),
+    "by sectors, bf16, two buffers": (Hopper(128, 40, 3, 2, bands=2, store="sectors", dtype="bf16", out="bf16"),
+                                      (130, 88, 72)),
+    "by sectors, in turns, in clusters": (Hopper(128, 40, bands=2, pingpong=True, cluster_m=2, cluster_n=2, store="sectors",
                                                  **TMA), (300, 104, 72)),
     "split that cuts nothing": (Hopper(64, 64, split=True, **TMA), (128, 64, 72)),
 }
@@ -184,7 +185,7 @@ def assert_as_the_plan_says(config, M, N, K, matrices, sms):
 
 @pytest.mark.parametrize("name", sweep_but(["by sectors"], ["wgmma_persistent", "mma_tma", "by sectors", "cluster"]))
 def test_a_plan_predicts_all_products_of_a_batch(name):
-    config = {"by sectors": Hopper(64, 40, store="rows", **TMA), "cluster": Hopper(64, 64, cluster_m=2, **TMA)} | HOPPER
+    config = {"by sectors": Hopper(64, 40, store="sectors", **TMA), "cluster": Hopper(64, 64, cluster_m=2, **TMA)} | HOPPER
     assert_as_the_plan_says(config[name], 9, 88, 72, 3, 2)
 
 
@@ -197,13 +198,13 @@ def test_a_plan_says_that_it_does_not_count_how_sums_of_cut_tiles_are_stored(opt
 
 @pytest.mark.parametrize("start", [0, 8])
 def test_lines_are_stored_by_sectors_wherever_c_and_its_matrices_start(start):
-    config, M, N = Hopper(64, 40, store="rows", **TMA), 9, 88            # an odd number of rows, each of 5.5 sectors
+    config, M, N = Hopper(64, 40, store="sectors", **TMA), 9, 88            # an odd number of rows, each of 5.5 sectors
     a, b = operands(config, M, N, 72, (3, 3))
     around = np.zeros(3 * M * N + 24, np.float16)
     c = around[start:start + 3 * M * N].reshape(3, M, N)
     work = kernel_of(config).work(a, b, sms=2)
     trace = machine.execute(replace(work, arrays=work.arrays | {"c": c}), None, "report")
-    assert work.kernel.options.store == "rows" and trace.hazards == ()
+    assert work.kernel.options.store == "sectors" and trace.hazards == ()
     np.testing.assert_array_equal(c, by_the_book(config, a, b, 2))
     assert not around[:start].any() and not around[start + c.size:].any()
 

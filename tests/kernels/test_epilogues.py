@@ -73,7 +73,7 @@ def test_an_epilogue_touches_no_more_shared_memory_than_the_plan_says_and_its_ce
 
 
 def test_lines_that_are_stored_by_sectors_have_the_scales_of_their_columns():
-    options = dict(tile_m=64, tile_n=40, stages=3, buffers=1, dtype="e4m3", scaled="lines", store="rows")
+    options = dict(tile_m=64, tile_n=40, stages=3, buffers=1, dtype="e4m3", scaled="lines", store="sectors")
     kernel, operands = asked(np.random.default_rng(4), options, "", (9, 88, 72))
     made = run(kernel, *operands[:-1], device="cpu").c
     assert np.array_equal(made, sums(kernel, operands).astype(np.float16))
@@ -103,8 +103,8 @@ def test_the_words_of_an_epilogue_stand_in_the_order_in_which_they_are_done():
     (dict(epilogue="gelu bias_n"), "any of these words in this order: alpha, residual, bias_n or bias_m, relu or gelu or"),
     (dict(epilogue="relu", dtype="s8", out="s32", store="direct", tile_n=64), "out is s32, of s8 with relu"),
     (dict(epilogue="relu", tile_n=72), "boxes of 16 columns overlap, and would read a residual that has been stored"),
-    (dict(epilogue="relu", grouped=True), "needs grouped=False"), (dict(epilogue="relu", store="rows", tile_n=72, buffers=1),
-                                                                   "tiles of \"rows\" overlap"),
+    (dict(epilogue="relu", grouped=True), "needs grouped=False"),
+    (dict(epilogue="relu", store="sectors", tile_n=72, buffers=1), "tiles of \"sectors\" overlap"),
     (dict(epilogue="bias_n", body="wgmma_tma", tile_m=64, tile_n=64, stages=1, store="direct", persistent=False),
      "wgmma_tma is a simpler kernel: set epilogue=''"),
     (dict(epilogue="bias_n relu", tile_m=256, tile_n=192, bands=2, stages=3), "192 of them accumulators, and needs 56"),

@@ -17,8 +17,8 @@ from cuda_kernels.kernels.hopper.accesses import EMITTED, emitted_function, stor
 from cuda_kernels.kernels.hopper.config import HOPPER, Hopper, cut_tiles, slots
 from cuda_kernels.kernels.hopper.kernel import SIGNATURE, kernel_of
 from cuda_kernels.kernels.hopper.order import divided, divider, order_of, tile_of
-from cuda_kernels.kernels.hopper.rows import LAP, run_of
 from cuda_kernels.kernels.hopper.rules import RULES
+from cuda_kernels.kernels.hopper.sectors import LAP, run_of
 from cuda_kernels.kernels.hopper.split import cutting_of, piece_bytes, slice_of, unit_of
 from cuda_kernels.lab.tuning_fit import START, read
 from cuda_kernels.matmul.choose.candidates import BY_SECTORS, ORDERS, candidates
@@ -49,8 +49,8 @@ BY_SECTORS_KERNEL = kernel_of(BY_SECTORS[0])
 
 
 @pytest.mark.parametrize("where, store", [
-    ({}, "rows"), ({"ldc": 80}, "rows"), ({"ldc": 76}, "direct"), ({"c": 8}, "direct"), ({"c": 16}, "rows"),
-    ({"matrices": 2, "step_c": 8208}, "rows"), ({"matrices": 2, "step_c": 8200}, "direct")], ids=str)
+    ({}, "sectors"), ({"ldc": 80}, "sectors"), ({"ldc": 76}, "direct"), ({"c": 8}, "direct"), ({"c": 16}, "sectors"),
+    ({"matrices": 2, "step_c": 8208}, "sectors"), ({"matrices": 2, "step_c": 8200}, "direct")], ids=str)
 def test_c_is_stored_by_sectors_where_its_lines_start_on_16_bytes(where, store):
     assert BY_SECTORS_KERNEL.fitted(Problem(64, 72, 64, **where)).options.store == store
 
@@ -74,7 +74,7 @@ def test_a_wide_and_shallow_product_whose_lines_start_within_sectors_is_stored_b
     assert choose(Wanted(14608, 14312, 152, b_major="MN")) == BY_SECTORS[1].taking(("f16", "f16"), "f16", ("K", "MN"))
     for other in (Wanted(14608, 14320, 152), Wanted(3000, 3016, 152), Wanted(14608, 14312, 512),
                   Wanted(14608, 14312, 152, out="f32"), Wanted(14608, 14312, 152, store="direct")):
-        assert choose(other).store != "rows", other
+        assert choose(other).store != "sectors", other
 
 
 # ---- machine code ----------------------------------------------------------------------------------------------------
@@ -275,7 +275,7 @@ def test_every_product_gets_a_configuration_of_its_own_types(M, N, K, a_major, b
         a_major = b_major = "K"
     wanted = Wanted(M, N, K, 1, a_major, b_major, tuple(operands), out, store=store)
     config = choose(wanted)
-    assert wanted.store == ("direct" if out == "f32" else store) and config.store in (wanted.store, "rows")
+    assert wanted.store == ("direct" if out == "f32" else store) and config.store in (wanted.store, "sectors")
     assert (config.turned(config.a_major, config.b_major), config.out) == ((a_major, b_major), out)
     assert config.turned(*config.types) == tuple(operands)
 
@@ -312,10 +312,11 @@ REFUSED = [
     ({"tile_m": 96}, "tile_m = 96: choose one of 64, 128"), ({"tile_n": 320}, "tile_n = 320"),
     ({"tile_n": 8}, 'tile_n = 8 is less than the 16 columns of a box: store it with store="direct"'),
     ({"tile_n": 40, "box": 64}, "tile_n = 40 is less than the 64 columns of a box: use a smaller box"),
-    ({"store": "rows"}, 'tile_n = 256: store="rows" needs an odd multiple of 8 from 24 to 200'),
-    ({"store": "rows", "tile_n": 8}, "tile_n = 8: store"), ({"store": "rows", "tile_n": 72}, "buffers = 2: .* the 1 bands"),
-    ({"store": "rows", "tile_n": 72, "buffers": 1, "c_major": "M"}, 'needs c_major="N"'),
-    ({"store": "rows", "tile_n": 72, "buffers": 1, "split": True}, "copies whole lines"),
+    ({"store": "sectors"}, 'tile_n = 256: store="sectors" needs an odd multiple of 8 from 24 to 200'),
+    ({"store": "sectors", "tile_n": 8}, "tile_n = 8: store"),
+    ({"store": "sectors", "tile_n": 72}, "buffers = 2: .* the 1 bands"),
+    ({"store": "sectors", "tile_n": 72, "buffers": 1, "c_major": "M"}, 'needs c_major="N"'),
+    ({"store": "sectors", "tile_n": 72, "buffers": 1, "split": True}, "copies whole lines"),
     ({"box": 48}, 'box = 48 needs c_major="M"'), ({"box": 24}, "box = 24: choose one of 0, 16, 32, 48, 64"),
     ({"dtype": "f32"}, "dtype = 'f32'"), ({"out": "f32"}, 'store="direct"'), ({"stages": 1}, "at least 2"),
     ({"stages": 5}, "need 278608 bytes"), ({"cluster_m": 3}, "cluster_m = 3"), ({"body": "other"}, "body = 'other'"),
@@ -343,10 +344,12 @@ REFUSED = [
     ({"scaled": "1x1", "dtype": "e4m3", "tile_n": 72}, "needs a tile_n of"),
     ({"scaled": "1x1", "dtype": "e4m3", "tile_n": 64, "producer": 1}, "needs producer=4"),
     ({"epilogue": "gelu bias_n"}, "any of these words in this order"),
-    ({"epilogue": "relu", "store": "rows", "tile_n": 72, "buffers": 1}, "needs grouped=False"),
+    ({"epilogue": "relu", "store": "sectors", "tile_n": 72, "buffers": 1}, "needs grouped=False"),
     ({"epilogue": "relu", "tile_n": 72}, "boxes of 16 columns overlap, and would read"),
     ({"grouped": True, "split": True}, "grouped needs persistent=True, slices=1 and split=False"),
     ({"grouped": True, "scaled": "128x128", "dtype": "e4m3", "tile_n": 64}, "groups begin at any row"),
+    ({"grouped": True, "cluster_m": 2}, "grouped needs cluster_m=cluster_n=1"),
+    ({"grouped": True, "a_major": "MN"}, "groups begin at any row, and TMA ends"),
     ({"grouped": True, "scaled": "1x128", "c_major": "M", "dtype": "e4m3", "tile_n": 64}, 'use "128x1" or "1x1"'),
 ]
 

@@ -138,7 +138,7 @@ def test_what_the_kept_trees_are_worth_at_a_record_needs_no_catboost(monkeypatch
 @pytest.mark.parametrize("record", ["h200_sectors", "h100_sectors"])
 def test_lines_that_start_within_sectors_are_stored_by_sectors_where_that_took_less(record):
     found = json.loads((DATA / f"{record}.json").read_text())
-    (by_sectors,) = [i for i, config in enumerate(found["configs"]) if config.get("store") == "rows"]
+    (by_sectors,) = [i for i, config in enumerate(found["configs"]) if config.get("store") == "sectors"]
     assert Hopper(**found["configs"][by_sectors]) == BY_SECTORS[0]
     for (M, N, K, _), _, times in found["rows"]:
         assert choose(Wanted(M, N, K), FIGURES[found["device"]]) == BY_SECTORS[0]

@@ -180,7 +180,7 @@ def test_lines_of_prose_are_no_longer_than_those_of_code(path):
 
 def test_ci_runs_the_readmes_test_command():
     ci = (ROOT / ".ci" / "run").read_text()
-    assert 'pip install -q -e ".[test]"' in ci and "\npytest" in ci
+    assert re.search(r'pip install .*-e "\.\[test\]"', ci) and "\npytest" in ci
 
 
 def test_the_workflow_runs_ci_on_every_python_from_the_least_on():

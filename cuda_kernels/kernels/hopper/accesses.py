@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from itertools import product
 
-from cuda_kernels.kernels.hopper.rows import PITCH
+from cuda_kernels.kernels.hopper.sectors import PITCH
 from simlayout.algebra import Layout, Swizzle
 from simlayout.codegen import identifier
 from simlayout.errors import SimlayoutError, VerificationError
@@ -36,7 +36,7 @@ STORE_M = _staging("store m", "stmatrix.x4.trans", Swizzle(3, 3, 3) @ Layout((64
 """A warpgroup's 64 x 256 part of C in boxes for TMA: 64 rows of 64, 32 or 16 columns in the swizzle of 128, 64 or 32 bytes,
 and columns of 64 rows in that of 128."""
 
-STORE_ROWS = Access("store rows", "stmatrix.x4", Layout((64, PITCH), (PITCH, 1)),
+STORE_LINES = Access("store lines", "stmatrix.x4", Layout((64, PITCH), (PITCH, 1)),
                     lambda tid, i: (across(tid, 0)[0], 8 * i + across(tid, 0)[1]), {"tid": 128, "i": PITCH // 8 - 1}, "f16")
 """The same part of C in lines, at most 200 columns of it: 16 columns from 8 i on."""
 
@@ -44,13 +44,13 @@ EXCHANGE = Access("exchange", "st.shared.b128", Layout((128, 32, 4), (4, 512, 1)
                   {"tid": 128, "j": 32}, "f32")
 """The accumulators 4 j to 4 j + 3 of a warpgroup's threads, where other CTAs of the cluster read them."""
 
-EMITTED = {"wgmma": (STORE_N64, STORE_N32, STORE_N16, STORE_M, STORE_ROWS, EXCHANGE)}
+EMITTED = {"wgmma": (STORE_N64, STORE_N32, STORE_N16, STORE_M, STORE_LINES, EXCHANGE)}
 
 
 def store_access(config):
     """How a configuration stages C: one of the accesses above."""
-    if config.store == "rows":
-        return STORE_ROWS
+    if config.store == "sectors":
+        return STORE_LINES
     return STORE_M if config.c_major == "M" else {64: STORE_N64, 32: STORE_N32, 16: STORE_N16}[config.box_n]
 
 

@@ -10,9 +10,9 @@ from cuda_kernels.intrinsics.wgmma import wgmma_steps
 from cuda_kernels.kernels.hopper.epilogue import EPILOGUES
 from cuda_kernels.kernels.hopper.order import order_of
 from cuda_kernels.kernels.hopper.parts import depth_of, load_box
-from cuda_kernels.kernels.hopper.rows import LAP, ROWS_BYTES
 from cuda_kernels.kernels.hopper.rules import CHOICES, ONLY, check
 from cuda_kernels.kernels.hopper.scales import grains_of, scales_of_stage
+from cuda_kernels.kernels.hopper.sectors import LAP, STAGING_BYTES
 from cuda_kernels.kernels.hopper.split import cutting_of, piece_bytes
 from simlayout.algebra.dtypes import TYPES
 from simlayout.hardware.matrix.operand_tile import K_BYTES, OperandTile
@@ -52,7 +52,7 @@ class Hopper:
     of C; dtype: "f16", "bf16" or, K-major alone, "e4m3", "e5m2", "s8" or "u8"; b_dtype: of B, where it is the other 8-bit
     type of A's kind; scaled: "" or how elements of C are scaled, of `scales`; epilogue: what else is done to them, in words,
     of `epilogue`; out: "f16", "bf16", "f32" or, of integers that are not scaled, "s32"; store: "tma" (C of 16 bits whose
-    lines start on 16 bytes), "rows" (the same, by whole sectors: see `rows`) or "direct" (any C); split: whether
+    lines start on 16 bytes), "sectors" (the same, by lines: see `sectors`) or "direct" (any C); split: whether
     tiles may be cut along K; persistent: as many CTAs as the GPU holds walk over tiles, else there is one per tile;
     producer: its warps, 4 or 1; move_registers: two or more consumers take the registers of a producer of 4 warps
     (setmaxnreg); cluster_m, cluster_n: CTAs of a cluster with tiles below one another, which share the loads of B, and
@@ -227,17 +227,18 @@ class Hopper:
     @property
     def step_n(self):
         """Columns from tile to tile of C: a tile's, or fewer where tiles overlap."""
-        return self.tile_n - LAP if self.store == "rows" else self.tile_n
+        return self.tile_n - LAP if self.store == "sectors" else self.tile_n
 
     @property
     def staged_blocks(self):
         """How many blocks of 16 columns a warp stages of its rows of C; those of two boxes twice."""
-        return {"tma": len(self.box_starts) * self.box_n // 16, "rows": -(-self.tile_n // 16), "direct": 0}[self.store]
+        return {"tma": len(self.box_starts) * self.box_n // 16, "sectors": -(-self.tile_n // 16), "direct": 0}[self.store]
 
     @property
     def staging_bytes(self):
         """Bytes of shared memory in which one consumer stages C."""
-        return {"tma": staged_bytes(self.box_n, self.buffers), "rows": self.buffers * ROWS_BYTES, "direct": 0}[self.store]
+        by_boxes, by_sectors = staged_bytes(self.box_n, self.buffers), self.buffers * STAGING_BYTES
+        return {"tma": by_boxes, "sectors": by_sectors, "direct": 0}[self.store]
 
     @property
     def scale_bytes(self):

@@ -18,8 +18,8 @@ from cuda_kernels.kernels.hopper.multiply import make_multiply_unit
 from cuda_kernels.kernels.hopper.order import quotient
 from cuda_kernels.kernels.hopper.parts import make_store_direct, make_store_tma, make_write_lines
 from cuda_kernels.kernels.hopper.promote import make_promoted_unit
-from cuda_kernels.kernels.hopper.rows import make_store_rows
 from cuda_kernels.kernels.hopper.scales import grains_of
+from cuda_kernels.kernels.hopper.sectors import make_store_sectors
 from cuda_kernels.kernels.hopper.slices import make_add_slices
 from cuda_kernels.kernels.hopper.split import make_reduce
 from cuda_kernels.kernels.hopper.sums import SUMS
@@ -30,13 +30,13 @@ def make_store(config, places):
     as of `make_write`. Of a grouped product what ends with the group, and nothing of a band without rows."""
     at_c, staging, store_direct = places.c, places.staging, make_store_direct(config)
     store_tma = make_store_tma(config) if config.store == "tma" else None
-    store_rows = make_store_rows(config, make_write_lines(config)) if config.store == "rows" else None
+    store_sectors = make_store_sectors(config, make_write_lines(config)) if config.store == "sectors" else None
 
     def store_by_tma(acc, smem, t, consumer, c, row, col, matrix, target):
         store_tma(acc, s32(smem + at_c + staging * consumer), t, consumer + 1, c, target[0], row, col, matrix, target[3])
 
-    def store_by_rows(acc, smem, t, consumer, c, row, col, matrix, target):
-        store_rows(acc, s32(smem + at_c + staging * consumer), t, consumer + 1, c, row, col, target[3])
+    def store_by_sectors(acc, smem, t, consumer, c, row, col, matrix, target):
+        store_sectors(acc, s32(smem + at_c + staging * consumer), t, consumer + 1, c, row, col, target[3])
 
     def store_directly(acc, smem, t, consumer, c, row, col, matrix, target):
         store_direct(acc, t, c, row, col, target[3])
@@ -47,7 +47,7 @@ def make_store(config, places):
             store_by_tma(acc, smem, t, consumer, c, row, col, N if down else M, target)
 
     down, by_tma = config.c_major == "M", store_group if config.grouped else store_by_tma
-    return {"tma": by_tma, "rows": store_by_rows, "direct": store_directly}[config.store]
+    return {"tma": by_tma, "sectors": store_by_sectors, "direct": store_directly}[config.store]
 
 
 def make_teller_of(config):
@@ -175,7 +175,8 @@ def make_consume(config, places, ring, ctas, unit_at, walk):
     `make_body`."""
     accumulators, bands, own_bands = config.tile_n // 2, config.bands, first_bands(config)
     at_b, band_a = places.b, config.operands[0].bytes    # 64 rows of A: in both orders they lie together
-    copied, by_rows, pingpong, cluster = config.store != "direct", config.store == "rows", config.pingpong, config.sharing
+    copied, by_sectors = config.store != "direct", config.store == "sectors"
+    pingpong, cluster = config.pingpong, config.sharing
     make_unit = make_promoted_unit if grains_of(config.scaled) else make_multiply_unit
     (hold, multiply_unit, finish), write = make_unit(config, places, ring, ctas), make_write(config, places)
     bring, arrived, found = make_bring(config, places)
@@ -198,7 +199,7 @@ def make_consume(config, places, ring, ctas, unit_at, walk):
     def consume(smem, rank, t, consumer, target, tiles_m, tiles_n, work):
         units, cutting, steps, order = work
         acc, other = register_array((accumulators,), scalar), register_array((accumulators if bands == 2 else 1,), scalar)
-        held, stage, parity, leader = hold(t, consumer), s32(0), s32(0), s32(t < 64) if by_rows else s32(t == 0)
+        held, stage, parity, leader = hold(t, consumer), s32(0), s32(0), s32(t < 64) if by_sectors else s32(t == 0)
         down, right = place_of(rank)
         tells = teller(teller_of(t), down, right)
         window = s32(smem & 0x3FFFF)                     # a descriptor has 18 bits of an address, not the CTA's rank

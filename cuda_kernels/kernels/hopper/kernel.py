@@ -208,9 +208,9 @@ class HopperKernel(Gemm):
         starts = problem.c, self.leading(problem)[2] * size, problem.step_c
         by_boxes = all(start % 16 == 0 for start in starts) and not (in_pairs(config) and problem.N % 2)
         by_sectors = by_boxes and problem.N * size % 16 == 0
-        if {"tma": by_boxes, "rows": by_sectors, "direct": True}[config.store]:
+        if {"tma": by_boxes, "sectors": by_sectors, "direct": True}[config.store]:
             return self
-        narrower = {"tile_n": min(config.tile_n, COLUMNS_BY_BOXES)} if config.store == "rows" else {}
+        narrower = {"tile_n": min(config.tile_n, COLUMNS_BY_BOXES)} if config.store == "sectors" else {}
         return self.variant(store="tma" if by_boxes else "direct", **narrower)
 
     def taking(self, types, out, majors=None, scaled="", epilogue=""):

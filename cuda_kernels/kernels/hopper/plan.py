@@ -149,7 +149,7 @@ class WgmmaPlan(TmaPlan):
         if not config.lines_scales:
             return ()
         copies = done.tiles * config.tile_consumers * -(-config.lines_scales // LANES)
-        begun = {"tma": len(config.box_starts), "rows": 1, "direct": config.tile_n // 8}[config.store]
+        begun = {"tma": len(config.box_starts), "sectors": 1, "direct": config.tile_n // 8}[config.store]
         bands = 4 * done.stored
         of_rows, of_columns = 2 * bands * begun, bands * max(2 * config.staged_blocks, config.tile_n // 8)
         return (AccessCount("copy scales", "cp.async.ca.4", copies, copies, copies, exact=False),

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from cuda_kernels.kernels.hopper.activations import ACTIVATIONS
 from cuda_kernels.kernels.hopper.epilogue import EPILOGUES
-from cuda_kernels.kernels.hopper.rows import LAP, PITCH
 from cuda_kernels.kernels.hopper.scales import CHUNK, column_scales, grains_of, own_columns
+from cuda_kernels.kernels.hopper.sectors import LAP, PITCH
 from cuda_kernels.kernels.kernel import choice
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import SimlayoutError
@@ -21,7 +21,7 @@ OTHER_REGISTERS = 28
 
 BANDS_REGISTERS = {("tma", "N", False): 36, ("tma", "M", False): 36, ("tma", "N", True): 60, ("tma", "M", True): 60,
                    ("direct", "N", False): 48, ("direct", "M", False): 48, ("direct", "N", True): 60,
-                   ("direct", "M", True): 96, ("rows", "N", False): 32}
+                   ("direct", "M", True): 96, ("sectors", "N", False): 32}
 """The same of one with two bands, by `store`, `c_major` and `split`: with tiles 8 columns wider than that allows some
 spilled."""
 
@@ -42,7 +42,7 @@ CHOICES = dict(
     a_major=("K", "MN"), b_major=("K", "MN"), c_major=("N", "M"),
     dtype=("f16", "bf16", "e4m3", "e5m2", "s8", "u8"), b_dtype=("", "e4m3", "e5m2", "s8", "u8"),
     scaled=("", "tensor", "lines", "1x128", "128x1", "1x1", "128x128"), out=("f16", "bf16", "f32", "s32"),
-    store=("tma", "rows", "direct"), cluster_m=(1, 2, 4), cluster_n=(1, 2, 4),
+    store=("tma", "sectors", "direct"), cluster_m=(1, 2, 4), cluster_n=(1, 2, 4),
     slices=range(1, 9), resident=(1, 2), bands=(1, 2), producer=(4, 1), body=("wgmma_persistent", "wgmma_tma", "mma_tma"))
 """What the options of a configuration may be."""
 
@@ -114,18 +114,19 @@ RULES = (
     Rule(lambda c: c.store == "tma" and c.box_n > c.tile_n,
          lambda c: f"tile_n = {c.tile_n} is less than the {c.box_n} columns of a box: "
                    + ("use a smaller box" if c.box > 16 else 'store it with store="direct"')),
-    Rule(lambda c: c.store == "rows" and (c.tile_n % 16 != 8 or not LAP < c.tile_n <= PITCH),
-         lambda c: f'tile_n = {c.tile_n}: store="rows" needs an odd multiple of 8 from 24 to {PITCH}, of which neighbours '
-                   "share 8"),
-    Rule(lambda c: c.store == "rows" and c.buffers > c.bands,
-         lambda c: f'buffers = {c.buffers}: store="rows" has at most one for each of the {c.bands} bands'),
-    Rule(lambda c: c.store == "rows" and (c.c_major != "N" or c.split or c.slices > 1 or c.box > 0 or c.grouped),
-         lambda c: 'store="rows" needs c_major="N", split=False, slices=1, box=0 and grouped=False: it copies whole '
+    Rule(lambda c: c.store == "sectors" and (c.tile_n % 16 != 8 or not LAP < c.tile_n <= PITCH),
+         lambda c: f'tile_n = {c.tile_n}: store="sectors" needs an odd multiple of 8 from 24 to {PITCH}, of which '
+                   "neighbours share 8"),
+    Rule(lambda c: c.store == "sectors" and c.buffers > c.bands,
+         lambda c: f'buffers = {c.buffers}: store="sectors" has at most one for each of the {c.bands} bands'),
+    Rule(lambda c: c.store == "sectors" and (c.c_major != "N" or c.split or c.slices > 1 or c.box > 0 or c.grouped),
+         lambda c: 'store="sectors" needs c_major="N", split=False, slices=1, box=0 and grouped=False: it copies whole '
                    "lines of a tile"),
     Rule(lambda c: c.box == 48 and c.c_major == "N",
          lambda c: 'box = 48 needs c_major="M": rows of 16, 32 or 64 columns are swizzled by 32, 64 or 128 bytes'),
-    Rule(lambda c: c.epilogue != "" and (c.grouped or c.store == "rows"),
-         lambda c: f'epilogue = {c.epilogue!r} needs grouped=False, and store="tma" or "direct": tiles of "rows" overlap'),
+    Rule(lambda c: c.epilogue != "" and (c.grouped or c.store == "sectors"),
+         lambda c: f'epilogue = {c.epilogue!r} needs grouped=False, and store="tma" or "direct": tiles of "sectors" '
+                   "overlap"),
     Rule(lambda c: c.store == "tma" and c.epilogue != "" and c.tile_n % c.box_n > 0,
          lambda c: f"epilogue = {c.epilogue!r} with tile_n = {c.tile_n}: boxes of {c.box_n} columns overlap, and would read "
                    "a residual that has been stored; use another box or tile_n"),
@@ -144,8 +145,8 @@ RULES = (
          lambda c: "pingpong needs persistent=True, slices=1 and tile_m=64, or 128 with bands=2: its two consumers have a "
                    "tile each"),
     Rule(lambda c: c.grouped and c.sharing > 1,
-         lambda c: "grouped needs cluster_m=cluster_n=1: an H100 was no faster with clusters, and with tiles of 64 x 16 it "
-                   "waited for ever"),
+         lambda c: "grouped needs cluster_m=cluster_n=1: an H100 was no faster with clusters, and failed with one of them, "
+                   "which is not explained"),
     Rule(lambda c: c.grouped and (c.slices > 1 or c.split or not c.persistent),
          lambda c: "grouped needs persistent=True, slices=1 and split=False: how many tiles there are, and so which of them "
                    "would be cut, the device alone knows"),

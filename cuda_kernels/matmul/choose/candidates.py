@@ -48,7 +48,7 @@ OWN_COLUMNS = 64
 """Columns of a tile at most, where each has a scale of its own for every 128 of K: of 96 to 128 such tiles took 1.3 to 1.6
 times as long as others (by hand, on an H100)."""
 
-BY_SECTORS = tuple(Hopper(tile_n=tile_n, buffers=1, group=1, cluster_m=2, bands=2, pingpong=True, store="rows")
+BY_SECTORS = tuple(Hopper(tile_n=tile_n, buffers=1, group=1, cluster_m=2, bands=2, pingpong=True, store="sectors")
                    for tile_n in (200, 184))
 """What a product gets whose C is `off_sectors`: the first, or the second where that has no room, because B is MN-major.
 Microseconds of it, of the best of seven others and of cuBLAS (tests/data/h100_sectors.json, h200_sectors.json):
@@ -67,7 +67,7 @@ SHALLOW_BYTES = 512
 
 def off_sectors(wanted, gpu):
     """Whether storing C is most of the work and every other line of it starts within a sector of 32 bytes, which two tiles
-    would share: L2 then reads such sectors from DRAM (`kernels.hopper.rows`), unless it can keep C whole."""
+    would share: L2 then reads such sectors from DRAM (`kernels.hopper.sectors`), unless it can keep C whole."""
     line = wanted.N * TYPES[wanted.out].bytes
     return (wanted.store == "tma" and line % 32 == 16 and wanted.matrices * wanted.M * line > gpu.l2_bytes
             and wanted.K * TYPES[wanted.types[0]].bytes <= SHALLOW_BYTES)

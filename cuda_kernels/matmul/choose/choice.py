@@ -114,7 +114,7 @@ def _suited(candidate, wanted):
     try:
         majors = wanted.a_major, wanted.b_major
         taken = candidate.taking(wanted.types, wanted.out, majors, wanted.scaled, wanted.epilogue)
-        return taken if taken.store == "rows" else replace(taken, store=wanted.store)
+        return taken if taken.store == "sectors" else replace(taken, store=wanted.store)
     except SimlayoutError:
         return None
 

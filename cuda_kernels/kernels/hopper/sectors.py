@@ -28,7 +28,7 @@ PITCH = 200
 """Columns from line to line of the staging, at most those of a tile: an odd multiple of 16 bytes, so that eight lines lie in
 different banks."""
 
-ROWS_BYTES = 64 * 2 * PITCH
+STAGING_BYTES = 64 * 2 * PITCH
 """Bytes of a staging buffer, of 64 rows."""
 
 
@@ -46,7 +46,7 @@ def run_of(line, col, step, N):
     return (first if col > 0 else s32(0)), (last if last < N else N)
 
 
-def make_store_rows(config, write):
+def make_store_sectors(config, write):
     """store(acc, staging address, t, named barrier, address of C, row, column, extent): 64 rows of C through the staging.
     write(acc, staging, t, row, col, extent): what writes them there; the first 64 threads copy a line each.
     """
@@ -56,7 +56,7 @@ def make_store_rows(config, write):
     def store(acc, staging, t, barrier, c, row, col, extent):
         M, N, lines = extent
         storing, own_row = s32(t < 64), s32(row + t)
-        staging = s32(staging + ROWS_BYTES * (row // 64 % buffers))
+        staging = s32(staging + STAGING_BYTES * (row // 64 % buffers))
         one_free(storing)
         bar_sync_some(u32(barrier), u32(128))
         write(acc, staging, t, row, col, extent)
