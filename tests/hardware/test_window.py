@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cuda_kernels.kernels.hopper.window import WINDOW, in_window, prove_windows
+from cuda_kernels.kernels.hopper.window import WINDOW, in_window
+from cuda_kernels.kernels.hopper.window_proof import prove_windows
 from simlayout.errors import AddressError
 from simlayout.hardware.matrix.tma import TensorMap
 from simlayout.hardware.matrix.window import Window

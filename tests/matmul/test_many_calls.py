@@ -13,6 +13,7 @@ from host_kit import aligned, install, numbers
 import cuda_kernels.matmul  # noqa: F401
 from cuda_kernels import grouped_matmul
 from cuda_kernels.kernels.hopper.config import Hopper
+from cuda_kernels.matmul import recipe
 from cuda_kernels.matmul.workspace import STREAMS
 
 host = sys.modules["cuda_kernels.matmul.matmul"]
@@ -53,7 +54,7 @@ def kinds(torch, stream):
 
 def test_calls_of_all_kinds_on_two_streams_are_right_and_what_the_host_keeps_of_them_does_not_grow(monkeypatch):
     library, torch = install(monkeypatch, sms=8)
-    monkeypatch.setattr(host, "CACHE_SIZE", KEPT)
+    monkeypatch.setattr(recipe, "CACHE_SIZE", KEPT)
     on_streams, wrong = [kinds(torch, stream) for stream in (16, 32)], []
 
     def work(products, count):
@@ -81,7 +82,7 @@ def test_calls_of_all_kinds_on_two_streams_are_right_and_what_the_host_keeps_of_
     finally:
         tracemalloc.stop()
     assert not wrong and after - before < 100_000
-    assert len(host._recipes) <= KEPT and all(len(recipe.launches) <= KEPT for recipe in host._recipes.values())
+    assert len(recipe.RECIPES) <= KEPT and all(len(one.launches) <= KEPT for one in recipe.RECIPES.values())
     assert len(library.memory) == 2                      # a workspace for each stream
 
 
