@@ -74,6 +74,14 @@ def products():
         yield _summed(what, _matmul(found, name))
 
 
+def drawn():
+    """One list of cells per set of products that a seed draws: beside cuBLAS on an H100."""
+    found = record.read(DATA / "h100_unseen_bench.json")
+    for name, what in (("unseen", "random shapes of 64 to 16384"), ("models", "layers of ten models")):
+        rows = _matmul(found, name)
+        yield [what, str(len(rows)), *_summed(what, rows)[4:], str(sum(row.share < 0.95 for row in rows))]
+
+
 def few_products():
     """Of the products the rows that the README shows: two squares, layers of one token, random shapes."""
     chosen = ("4096 x 4096 x 4096, f16", "8192 x", "layers, 1 token,", "random")
@@ -187,6 +195,7 @@ def tables():
     return {
         "few products": markdown(product, few_products()),
         "products": markdown(product, products()),
+        "drawn": markdown(["products", "number", "of cuBLAS", "least to most", "below 0.95"], drawn()),
         "epilogues": markdown(["what is done", "microseconds", "TFLOP/s", "of torch", "least to most"], epilogues()),
         "groups": markdown(["groups", "products", "of a loop", "least to most", "of torch's", "least to most"], groups()),
         "eight bits": markdown(["operands and scales", "H200: TFLOP/s at 8192 cubed", "of torch", "least to most",
