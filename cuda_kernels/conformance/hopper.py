@@ -115,6 +115,12 @@ def sizes_here(config, problem):
     return sizes_of(rows, GROUPS) if config.grouped else ()
 
 
+def random_array(dtype, shape, generator, cuda):
+    """Random normal numbers, or any integers, of a dtype on the GPU."""
+    made = cuda.to_device(normal(dtype, math.prod(shape), generator).reshape(shape))
+    return made if TYPES[dtype].in_numpy else Named(made, dtype)
+
+
 def operands(config, problem, generator, cuda):
     """What `matmul` takes for a configuration: (a, b, {argument: what is passed}) of random normal numbers, or of any
     integers, of scales between 0.5 and 1.5, and of an epilogue's arrays, on the GPU. Of one with c_major "M" it is the
@@ -122,8 +128,7 @@ def operands(config, problem, generator, cuda):
     M, N, K = problem
 
     def matrix(dtype, *shape):
-        made = cuda.to_device(normal(dtype, math.prod(shape), generator).reshape(shape))
-        return made if TYPES[dtype].in_numpy else Named(made, dtype)
+        return random_array(dtype, shape, generator, cuda)
 
     def scales(lines, share):
         shape = (-(-lines // share), -(-K // 128)) if grains_of(config.scaled) else (lines, 1)
@@ -143,11 +148,10 @@ def operands(config, problem, generator, cuda):
 def grouped_operands(config, problem, generator, cuda):
     """What `grouped_matmul` takes for a grouped configuration with K-major operands: (a, b, offsets, {argument: array})."""
     (rows, N), K = shape_of(config, problem), problem[2]
-    a, b = (cuda.to_device(normal(dtype, math.prod(shape), generator).reshape(shape))
+    a, b = (random_array(dtype, shape, generator, cuda)
             for dtype, shape in zip(config.types, ((rows, K), (GROUPS, N, K))))
     offsets = cuda.to_device(np.cumsum(sizes_here(config, problem), dtype=np.int32))
     of_a, of_b = (cuda.to_device(generator.random(shape, np.float32)) for shape in ((rows, 1), (GROUPS, N)))
-    a, b = (x if TYPES[dtype].in_numpy else Named(x, dtype) for x, dtype in zip((a, b), config.types))
     return a, Transposed(b), offsets, {"scale_a": of_a, "scale_b": of_b} if config.scaled else {}
 
 

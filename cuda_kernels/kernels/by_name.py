@@ -32,4 +32,3 @@ def as_kernel(kernel):
     if not isinstance(kernel, Gemm):
         raise SimlayoutError(f"kernel is {type(kernel).__name__}: pass a name, a Kernel or a Hopper configuration")
     return kernel
-

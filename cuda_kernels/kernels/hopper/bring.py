@@ -7,14 +7,12 @@ has the scales of its own rows, and those of all of the tile's columns: none wai
 
 from cuda_kernels.intrinsics import bar_sync_some, cp_async_ca_4, cp_async_commit_group, cp_async_wait_group, s32, u32
 from cuda_kernels.kernels.hopper.scales import scale_at
-
-THREADS = 128
-"""Of a consumer."""
+from simlayout.hardware.matrix.wgmma_fragments import THREADS
 
 
 def make_bring(config, places):
     """(bring(smem, t, consumer, row, col, extent), arrived(consumer), found(extent, brought)) of a configuration with
-    scales of lines; of others they do nothing.
+    scales of lines; of others bring is None, and the others do nothing.
 
     bring: a consumer's thread copies its share of the scales of the rows from `row` on, and of the columns from `col` on;
     returns the shared addresses of the scales of the first row and column of C, as they would be. arrived: the copies of all
@@ -47,13 +45,10 @@ def make_bring(config, places):
         M, N, (pitch, _, _, added) = extent
         return M, N, (pitch, brought[0], brought[1], added)
 
-    def nothing(smem, t, consumer, row, col, extent):
-        return 0
-
     def at_once(consumer):
         pass
 
     def as_it_is(extent, brought):
         return extent
 
-    return (bring, arrived, found) if config.lines_scales else (nothing, at_once, as_it_is)
+    return (bring, arrived, found) if config.lines_scales else (None, at_once, as_it_is)
