@@ -213,7 +213,8 @@ def make_consume(config, places, ring, ctas, unit_at, walk):
             brought = begin_tile(smem, t, consumer, place, down, right, target[3], order)
             await_turn(consumer, waits)
             if has_rows(place, down, right, consumer, target[3]):
-                stage, parity, before = multiply_unit(acc, other, held, smem, t, tells, parity, stage, operands, step, end)
+                stage, parity, before = multiply_unit(acc, other, held, smem, t, tells, parity, stage, operands, step, end,
+                                                      waits, unit, units)
                 end_turn(consumer, unit, units)
                 finish(acc, other, held, t, tells, before)
                 arrived(consumer)

@@ -88,8 +88,12 @@ def make_hold(config):
 
 def make_turns(config):
     """(await_turn(consumer, waits), end_turn(consumer, last)): a consumer waits until the one before it has issued the
-    products of a band, and tells the next one that it has issued its own. waits: not the first consumer at the first band of
-    a unit; last: whether it is the last band of a unit, behind which the last consumer tells none."""
+    products of a band, and tells the next one that it has issued its own. waits: not the first consumer at the CTA's first
+    band; last: whether it is the CTA's last band, behind which the last consumer tells none.
+
+    They go round without a break from unit to unit: a first consumer that began a unit without waiting might tell the second
+    one twice before that has gone on once, and a named barrier takes two arrivals of one consumer for those of both.
+    """
     consumers = config.consumers
 
     def await_turn(consumer, waits):
@@ -117,14 +121,14 @@ def make_free(ctas):
 def make_promoted_unit(config, places, ring, ctas):
     """(hold, multiply, finish) as of `consumer.make_multiply_unit`: a unit's stages are all promoted when it returns."""
     count, bands, at_full, at_empty = config.tile_n // 2, config.bands, places.full, places.empty
-    next_stage, next_parity, band = ring.next_stage, ring.next_parity, config.operands[0].bytes >> 4
+    next_stage, next_parity, next_unit = ring.next_stage, ring.next_parity, ctas.next_unit
     multiply, promote, describe = config.multiply, make_promote(config), make_describe(config, places)
     load_scales, free, (await_turn, end_turn) = make_load_scales(config, places), make_free(ctas), make_turns(config)
-    wait = wgmma_wait_group(count, 0, 1, config.accumulates)
+    wait, band = wgmma_wait_group(count, 0, 1, config.accumulates), config.operands[0].bytes >> 4
 
-    def multiply_unit(acc, other, held, smem, t, tells, parity, stage, operands, step, end):
+    def multiply_unit(acc, other, held, smem, t, tells, parity, stage, operands, step, end, waits, unit, units):
         products, rows, columns, mine, consumer = held
-        waits = s32(consumer)
+        goes_on = s32(next_unit(unit) < units)
         for i in range(count):
             acc[i] = f32(0)
             if bands == 2:
@@ -135,14 +139,14 @@ def make_promoted_unit(config, places, ring, ctas):
             mbarrier_wait(u32(smem + at_full + 8 * stage), u32(parity))
             await_turn(consumer, waits)
             multiply(products, a, b, 0)
-            end_turn(consumer, bands == 1 and step + 1 == end)
+            end_turn(consumer, bands == 1 and step + 1 == end and not goes_on)
             load_scales(smem, mine, stage, rows, columns)
             wait(products)
             if bands == 2:
                 promote(acc, products, rows[0], rows[1], columns)
                 await_turn(consumer, 1)
                 multiply(products, a + u64(band), b, 0)
-                end_turn(consumer, step + 1 == end)
+                end_turn(consumer, step + 1 == end and not goes_on)
                 wait(products)
                 free(t, tells, empty)
                 promote(other, products, rows[2], rows[3], columns)
