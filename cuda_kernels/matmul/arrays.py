@@ -212,8 +212,7 @@ def _of_dlpack(x, name, cuda, taken):
     dtype = _dtype(name, taken, tensor.dtype)
     size = TYPES[dtype].bytes
     strides = contiguous(tensor.shape, size) if tensor.strides is None else tuple(size * s for s in tensor.strides)
-    return Operand(tensor.address, tensor.shape, strides, dtype, tensor.device, "dlpack", tensor.writeable, None,
-                   tensor.owner)
+    return Operand(tensor.address, tensor.shape, strides, dtype, tensor.device, "dlpack", owner=tensor.owner)
 
 
 # ---- new arrays and streams of the caller's library ---------------------------------------------------------------

@@ -44,7 +44,6 @@ class CapsuleContents:
     strides: tuple | None
     dtype: str
     device: int | None
-    writeable: bool
     owner: object = field(repr=False, compare=False)
 
 
@@ -63,4 +62,4 @@ def read(x):
     on_gpu = tensor.device_type in (CUDA, CUDA_MANAGED)
     return CapsuleContents((tensor.data or 0) + tensor.byte_offset, tuple(tensor.shape[:n]), strides,
                            dtype_of(tensor.code, tensor.bits, tensor.lanes),
-                           tensor.device if on_gpu else None, True, (x, capsule))
+                           tensor.device if on_gpu else None, (x, capsule))

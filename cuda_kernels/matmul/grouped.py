@@ -4,6 +4,7 @@ The sizes of the groups stay on the GPU: the host knows the number of rows and o
 them, and waits for nothing. A grouped Recipe is kept and bound to addresses as every other (`matmul`).
 """
 
+from dataclasses import replace
 from typing import Any
 
 from cuda_kernels.kernels.hopper.grouping import check_offsets, scales_of_groups
@@ -20,6 +21,7 @@ from cuda_kernels.matmul.recipe import (
     Recipe,
     check_types,
     keep,
+    known,
     launched,
     no_gradient,
     result_of,
@@ -40,8 +42,9 @@ class GroupedSteps(HopperSteps):
     def work(self, a, b, c):
         """(the Work, False): a is one matrix, b one for each group, and all products share one c."""
         (rows, K), (groups, _, N) = a[0], b[0]
-        return Work(Matrices(rows, K, *a[1]), Matrices(K, N, b[1][1], b[1][2], b[1][0]), Matrices(rows, N, *c[1]), groups,
-                    ((0, 0, 0),)), False
+        of_groups, *strides = b[1]
+        return Work(Matrices(rows, K, *a[1]), Matrices(K, N, *strides, of_groups * (groups > 1)), Matrices(rows, N, *c[1]),
+                    groups, ((0, 0, 0),)), False
 
     def orders(self, role, majors):
         """Of rows K is contiguous: a group begins at any of them, and TMA's boxes start on 16 bytes along a line."""
@@ -106,6 +109,8 @@ def _scales(a, b, scales):
     described = [(name, x.shape, x.strides, TYPES[x.dtype].storage) for name, x in scales.items()]
     of_a = scales_of(*described[0], a.shape[0], a.shape[1])
     of_b, step = scales_of_groups(*described[1], b.shape[0], b.shape[2], a.shape[1])
+    if of_a.step == of_a.deep == 0:                      # one for all rows is one for each
+        of_a = replace(of_a, grain=1)
     if of_a.by_blocks and of_a.grain > 1:
         raise SimlayoutError("scale_a has a scale for 128 rows, and groups begin at any row: pass one for each row, "
                              f"({a.shape[0]}, {-(-a.shape[1] // 128)})")
@@ -116,16 +121,17 @@ def _lookup(a, b, offsets, out, kernel, overlap, scale_a, scale_b):
     """(recipe, addresses of a, b and out, those of offsets and scales), as `matmul._lookup`."""
     if (scale_a is None) != (scale_b is None):
         raise SimlayoutError("scale_a and scale_b go together: pass both, of a single 1 where nothing is to be scaled")
-    given = [(a, "a"), (b, "b"), (offsets, "offsets"), (scale_a, "scale_a"), (scale_b, "scale_b")]
-    looks, addresses = zip(*(look(x, name) for x, name in given if x is not None))
+    scales = [(x, name) for x, name in ((scale_a, "scale_a"), (scale_b, "scale_b")) if x is not None]
+    given = [(a, "a"), (b, "b"), (offsets, "offsets"), *scales]
+    looks, addresses = zip(*(look(x, name) for x, name in given))
     look_c, at_c = (NEW, 0) if out is None else look(out, "out")
     cuda, key = driver.cuda(), ("grouped", *looks, look_c, kernel, overlap)
     if cuda.devices > 1 and None in (look_c[0], *(x[0] for x in looks)):
         named = [*((at, name) for at, (_, name) in zip(addresses, given)), (at_c, "out")]
         key += tuple(cuda.device_of(at, name) if at else None for at, name in named)
-    recipe = RECIPES.get(key)
+    recipe = known(key, "kernel is a name, a Kernel or a Hopper configuration, and overlap is True or False")
     if recipe is None:
-        of = {name: operand(x, name, cuda, KINDS.get(name, TAKEN)) for x, name in given if x is not None}
+        of = {name: operand(x, name, cuda, KINDS.get(name, TAKEN)) for x, name in given}
         of_out = None if out is None else operand(out, "out", cuda)
         of_three = [of.pop(name) for name in ("a", "b", "offsets")]
         recipe = keep(RECIPES, key, GroupedRecipe(cuda, *of_three, of_out, kernel, overlap, of))

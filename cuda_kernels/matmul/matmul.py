@@ -15,6 +15,7 @@ from cuda_kernels.matmul.recipe import (
     Recipe,
     check_types,
     keep,
+    known,
     launched,
     no_gradient,
     result_of,
@@ -119,11 +120,8 @@ def _lookup(a, b, out, kernel, overlap, tune, more, finishing):
     if cuda.devices > 1 and None in (look_a[0], look_b[0], look_c[0], *(look[0] for look in looks)):
         key += tuple(cuda.device_of(at, name) if at else None for at, name in
                      zip((at_a, at_b, at_c, *at_more), ("a", "b", "out", *more)))
-    try:
-        recipe = RECIPES.get(key)
-    except TypeError:
-        raise SimlayoutError("kernel, tune and activation are names, and alpha and beta are numbers: one of them is neither "
-                             "(an array of one number: pass float(x))") from None
+    recipe = known(key, "kernel, tune and activation are names, and alpha and beta are numbers: one of them is neither (an "
+                        "array of one number: pass float(x))")
     if recipe is None:
         operands = [None if x is None else operand(x, name, cuda) for x, name in ((a, "a"), (b, "b"), (out, "out"))]
         read = {name: operand(x, name, cuda, "its type is out's" if name in NAMES else "scales are float32")

@@ -40,6 +40,14 @@ def keep(kept, key, value):
     return value
 
 
+def known(key, expected):
+    """The Recipe of a call, None of a new one. expected: what is said of arguments by which nothing can be kept."""
+    try:
+        return RECIPES.get(key)
+    except TypeError:
+        raise SimlayoutError(expected) from None
+
+
 RESULTS = {"f16": "f16", "bf16": "bf16", "e4m3": "bf16", "e5m2": "bf16", "s8": "s32", "u8": "s32"}
 """Types of operands -> of a result for which no out was given; of integers that are scaled it is bf16."""
 

@@ -249,14 +249,14 @@ class HopperSteps(Steps):
 
     def configure(self, kernel, wanted):
         """The kernel for what is wanted: the one that is given, else the one that is kept, else one that is chosen."""
+        if kernel and kernel.grouped:
+            raise SimlayoutError("grouped = True: this product has no groups; use grouped_matmul, or grouped=False")
         if kernel is None:
             config = kept(self.cuda, self.device, wanted) if self.use_kept else None
             suited = kernel_of(config or choose(wanted, figures_of(self.cuda, self.device)))
         else:
             suited = kernel.taking(wanted.types, wanted.out, (wanted.a_major, wanted.b_major), wanted.scaled,
                                    wanted.epilogue)
-        if suited.grouped:
-            raise SimlayoutError("grouped = True: this product has no groups; use grouped_matmul, or grouped=False")
         tiles = suited.options.tiles(wanted.M, wanted.N, wanted.matrices)
         if tiles >= INT_LIMIT:
             raise SimlayoutError(f"{tiles} tiles in one product: multiply fewer matrices at a time")

@@ -5,7 +5,7 @@ import sys
 import ml_dtypes
 import numpy as np
 import pytest
-from host_kit import aligned, install, numbers
+from host_kit import Device, aligned, install, numbers
 
 import cuda_kernels.matmul  # noqa: F401
 from cuda_kernels import grouped_matmul, plan_grouped_matmul
@@ -105,6 +105,27 @@ def test_rows_that_lie_by_columns_are_copied_because_a_group_may_begin_where_tma
     assert type(copy[0]).__name__ == "Copy" and config.turned(config.a_major, config.b_major) == ("K", "MN")
 
 
+@pytest.mark.parametrize("shape_a, shape_b", [((1,), (2, 1, 72)), ((1, 1), (2, 1, 1)), ((70, 1), (2, 1, 1))], ids=str)
+def test_one_scale_of_all_rows_goes_with_scales_of_blocks_of_each_b(machine, shape_a, shape_b):
+    _, torch = machine
+    rows, source = (1 if shape_a == (1, 1) else 70), np.random.default_rng(3)
+    a, b, offsets = aligned(numbers((rows, 112), E4M3)), weights(2, 112, 72, E4M3), offsets_of((rows, 0))
+    of_a, of_b = ((2.0 ** source.integers(-2, 3, shape)).astype(np.float32) for shape in (shape_a, shape_b))
+    out = aligned(np.full((rows, 72), 77, np.float32))
+    wanted = by_groups(a, b, offsets, out, lambda group, rows, made: made * of_a.reshape(-1, 1) * of_b[group])
+    grouped_matmul(*map(torch.Tensor, (a, b, offsets, out)), scale_a=torch.Tensor(of_a), scale_b=torch.Tensor(of_b))
+    np.testing.assert_array_equal(out, wanted)
+
+
+def test_the_stride_of_a_single_group_does_not_matter(machine):
+    library, torch = machine
+    a, b, out = aligned(numbers((64, 72))), weights(1, 72, 40, F16), aligned(np.zeros((64, 40), F16))
+    backwards = np.lib.stride_tricks.as_strided(b, b.shape, (-30, *b.strides[1:]))
+    grouped_matmul(Device(a), Device(backwards), Device(offsets_of((64,))), Device(out))
+    np.testing.assert_array_equal(out, by_groups(a, b, offsets_of((64,)), out))
+    assert len(library.launches) == 1                    # b is read where it lies
+
+
 def test_no_rows_and_no_groups_launch_nothing(machine):
     library, torch = machine
     for rows, groups in ((0, 3), (64, 0)):
@@ -142,6 +163,11 @@ def test_what_cannot_be_grouped_is_refused_before_any_launch(machine):
         tensors = {name: torch.Tensor(x) if isinstance(x, np.ndarray) else x for name, x in options.items()}
         with pytest.raises(SimlayoutError, match=message):
             grouped_matmul(*map(torch.Tensor, given), **tensors)
+    for given, options, message in (((None, b, offsets), {}, "a is NoneType: not an array"),
+                                    ((a, b, None), {}, "offsets is NoneType: not an array"),
+                                    ((a, b, offsets), dict(kernel=[]), "kernel is a name, a Kernel or a Hopper config")):
+        with pytest.raises(SimlayoutError, match=message):
+            grouped_matmul(*(x if x is None else torch.Tensor(x) for x in given), **options)
     with pytest.raises(SimlayoutError, match="plan_grouped_matmul needs out"):
         plan_grouped_matmul(*map(torch.Tensor, (a, b, offsets)), None)
     assert not library.launches

@@ -66,6 +66,8 @@ def test_bad_operands_are_refused_before_any_launch(machine):
                             (Hopper(grouped=True), "grouped = True: this product has no groups; use grouped_matmul")):
         with pytest.raises(SimlayoutError, match=message):
             host.matmul(good, good, kernel=kernel)
+    with pytest.raises(SimlayoutError, match="grouped = True: this product has no groups"):
+        host.matmul(torch.Tensor(aligned(numbers((16, 16))).T), good, kernel=Hopper(grouped=True))
     with pytest.raises(SimlayoutError, match="stream is str"):
         host.matmul(good, good, stream="fast")
     assert not library.launches
