@@ -116,6 +116,8 @@ class Gemm(Kernel):
         given = getattr(a, "dtype", None)
         a, b = (matrix(name, x, dtype) for name, x, dtype in zip("ab", (a, b), self.dtypes))
         matrices, M, K, N = max(len(a), len(b)), a.shape[1], a.shape[2], b.shape[2]
+        if 0 in (len(a), len(b)):
+            raise SimlayoutError(f"a is {a.shape} and b is {b.shape}: a stack of no matrices has no product to launch")
         if b.shape[1] != K or {len(a), len(b)} - {1, matrices}:
             raise SimlayoutError(f"a is {a.shape[-2:]} and b is {b.shape[-2:]}: they have no product" if matrices == 1 else
                                  f"a is {a.shape} and b is {b.shape}: they have no product")

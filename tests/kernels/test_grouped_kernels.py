@@ -212,6 +212,7 @@ def test_what_is_no_grouped_product_is_refused_on_the_cpu_machine():
     rows, groups, offsets = operands(config, (3, 4), 0, 72, 64)
     for inputs, text in (((rows, groups), "a grouped kernel takes rows"),
                          ((rows, groups, offsets[:1]), r"pass int32 \(2,\)"), ((rows, groups[0], offsets), "a stack of"),
+                         ((rows, groups[:0], offsets[:0]), r"b is \(0, 64, 72\): a stack of no matrices"),
                          ((rows, groups, offsets, rows), "1 arrays of scales: this kernel takes none")):
         with pytest.raises(SimlayoutError, match=text):
             run(kernel_of(config), *inputs, device="cpu")
