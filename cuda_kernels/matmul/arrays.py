@@ -5,7 +5,7 @@ an Operand, is called once per description. Nothing here imports a library that 
 """
 
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from cuda_kernels.matmul import dlpack
 from simlayout.algebra.dtypes import TYPES
@@ -167,7 +167,7 @@ def operand(x, name, cuda, taken=TAKEN):
             raise SimlayoutError(f"{name} has a negative stride ({stride} bytes): copy it first")
     if any(stride % result.itemsize for stride in result.strides) or result.address % result.itemsize:
         raise SimlayoutError(f"{name} is not aligned to its {result.itemsize}-byte elements: copy it first")
-    return result
+    return replace(result, strides=tuple(max(stride, 0) for stride in result.strides))     # below 0 of a size of 1 alone
 
 
 def _dtype(name, taken, *texts):

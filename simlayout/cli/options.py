@@ -169,7 +169,7 @@ SHARED = {
     "--only": dict(nargs="+", default=[], metavar="TEXT", help="only rows that contain one of these texts"),
     "--rounds": dict(type=integer(1, 1000), default=5, metavar="N", help="timed turns of each (default: 5)"),
     "--seconds": dict(type=seconds, metavar="S", help="to measure: of `bench` a turn (default: 0.05; of kernels and steps "
-                      "0.15), of `tune` a product (default: 3)"),
+                      "0.15, of ladder 0.5), of `tune` a product (default: 3)"),
     "--plot": dict(metavar="FILE", help="draw the measured rows into FILE.svg or FILE.png"),
     "--output": dict(metavar="FILE", help="the file to write"),
 }

@@ -19,15 +19,15 @@ EXAMPLES = """
     """
 
 NOTES = """
-    C (M, N) = A (M, K) times B (K, N). The likeliest 32 configurations are measured in turns: CUDA graphs of calls that
-    rotate over operands larger than L2, random normal data, medians; each must be right. A line is printed for each after
-    its first turn, and the best of the last of three heats is kept, for this GPU, driver and version, in
-    $SIMLAYOUT_CACHE or ~/.cache/simlayout. From then on `matmul` uses it for such products, except with tune="off".
-    Compiling is not counted in --seconds, and takes some seconds a kernel and CPU the first time. Ctrl-C keeps the best
-    so far.
+    C (M, N) = A (M, K) times B (K, N), of f16, bf16, e4m3, e5m2, s8 or u8, or of two types: e4m3.e5m2 is A's and B's. The
+    likeliest 32 configurations are measured in turns: CUDA graphs of calls that rotate over operands larger than L2, random
+    normal data, medians; each must be right. A line is printed for each after its first turn, and the best of the last of
+    three heats is kept, for this GPU, driver and version, in $SIMLAYOUT_CACHE or ~/.cache/simlayout. From then on `matmul`
+    uses it for such products, except with tune="off". Compiling is not counted in --seconds, and takes some seconds a
+    kernel and CPU the first time. Ctrl-C keeps the best so far.
 
     --all-layers FILE holds lines such as `4096 14336 4096 bf16`, with spaces or commas (# begins a comment), or JSON:
-    [[4096, 14336, 4096, "bf16"]]; the dtype may be left out, and e4m3.e5m2 is one of each. `-` is stdin.
+    [[4096, 14336, 4096, "bf16"]]; the dtype may be left out. `-` is stdin.
     """
 
 
