@@ -29,6 +29,7 @@ from simlayout.kernel import Kernel
 MOST_SECONDS = 3600
 """That a product may be measured for."""
 
+
 class ProductRecipe(Recipe):
     """The Recipe of a product. a, b, out: Operands, out None for a new array; kernel, overlap, tune: as of `matmul`; more:
     the Operands of what else it reads, by the names of `matmul`'s arguments; finishing: its activation, alpha and beta."""

@@ -121,6 +121,19 @@ class Steps:
         packed, nbytes = copied(matrices, size, keep_k, count)
         return "K" if keep_k else "MN", Place("scratch", packed, self.room(nbytes)), True
 
+    def output(self, work, size):
+        """(Place of C, whether it is copied from there)."""
+        if work.c.rows_contiguous(size):
+            return Place("c", work.c), False
+        packed, nbytes = copied(work.c, size, True, work.count)
+        return Place("scratch", packed, self.room(nbytes)), True
+
+    @staticmethod
+    def check_sizes(*sizes):
+        """Raises SimlayoutError if a size does not fit a signed 32-bit number."""
+        if max(sizes) >= INT_LIMIT:
+            raise SimlayoutError(f"a dimension or stride of {max(sizes)} elements: the kernels count up to {INT_LIMIT - 1}")
+
 
 def row_major(work, itemsize, aligned):
     """(work, exchanged): the product or its transpose, so that rows of C are contiguous, and fit for TMA if either is."""
@@ -155,7 +168,7 @@ class HopperSteps(Steps):
         inputs = [Input(role, matrices, at[i],
                         *self.input(role, matrices, at[i], size, self.orders(role, majors), work.count))
                   for i, (role, matrices) in enumerate(zip("ba" if exchanged else "ab", (work.a, work.b.transposed)))]
-        place_c, copy_c = self.output(work, at[2], size_c)
+        place_c, copy_c = self.output(work, size_c)
         if copy_c and epilogue.like_c:
             raise SimlayoutError("out has neither rows nor columns whose elements lie together, and with "
                                  f"{' and '.join(epilogue.like_c)} it needs them: pass another out")
@@ -234,19 +247,6 @@ class HopperSteps(Steps):
         shape = Shape(launched.grid, (launched.block, 1, 1), launched.shared_bytes, cluster=sharing)
         return self.cuda.clusters(self.device, self.compiled(kernel), shape) * sharing >= launched.grid[0]
 
-    def output(self, work, offsets, size):
-        """(Place, whether it is copied to C afterwards)."""
-        if work.c.rows_contiguous(size):
-            return Place("c", work.c), False
-        packed, nbytes = copied(work.c, size, True, work.count)
-        return Place("scratch", packed, self.room(nbytes)), True
-
-    @staticmethod
-    def check_sizes(*sizes):
-        """Raises SimlayoutError if a size does not fit a signed 32-bit number."""
-        if max(sizes) >= INT_LIMIT:
-            raise SimlayoutError(f"a dimension or stride of {max(sizes)} elements: the kernels count up to {INT_LIMIT - 1}")
-
     def configure(self, kernel, wanted):
         """The kernel for what is wanted: the one that is given, else the one that is kept, else one that is chosen."""
         if kernel and kernel.grouped:
@@ -296,12 +296,12 @@ class MmaSteps(Steps):
         by_k = kernel.majors[1] == "K"
         _, place_a, copy_a = self.input(role_a, work.a, at[0], 2, ("K",), work.count, tma=False)
         _, place_b, copy_b = self.input(role_b, work.b.transposed, at[1], 2, ("K" if by_k else "MN",), work.count, tma=False)
-        place_c, copy_c = HopperSteps.output(self, work, at[2], 2)
+        place_c, copy_c = self.output(work, 2)
         M, N, K = work.sizes
         places = place_a, place_b, place_c
         lines = place_a.matrices, place_b.matrices if by_k else place_b.matrices.transposed, place_c.matrices
         pitches = [m.row_pitch(2) // 2 for m in lines]
-        HopperSteps.check_sizes(M, N, K, *pitches)
+        self.check_sizes(M, N, K, *pitches)
         aligned = [p.role == "scratch" or (self.aligned[p.role] and all(o % ALIGNED == 0 for o in offsets))
                    for p, offsets in zip(places, at)]
         starts = [0 if x and p.matrices.matrix % ALIGNED == 0 else 2 for x, p in zip(aligned, places)]   # 2: of any element

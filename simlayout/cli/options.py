@@ -153,7 +153,7 @@ SHARED = {
     "--loads": dict(help="ldmatrix, lds, mixed or, of mma_blocks, wmma"),
     "--c-store": dict(help="float2 or scalar"),
     "--tile-m": dict(type=integer(), metavar="N", help="of wgmma kernels: 64, 128, 192 or 256 rows, 64 for each warpgroup"),
-    "--tile-n": dict(type=integer(), metavar="N", help="of wgmma kernels: columns, a multiple of 16 to 256"),
+    "--tile-n": dict(type=integer(), metavar="N", help="of wgmma kernels: columns, a multiple of 8 to 256"),
     "--cluster-m": dict(type=integer(), metavar="N", help="of wgmma kernels: 1, 2 or 4 CTAs that share their loads of B"),
     "--cluster-n": dict(type=integer(), metavar="N", help="of wgmma kernels: 1, 2 or 4 CTAs that share their loads of A"),
     "--seed": dict(type=integer(0), default=0, metavar="N", help="of the random numbers (default: %(default)s)"),

@@ -137,13 +137,13 @@ def first_bands(config):
 def make_has_rows(config, walk):
     """has_rows(place, down, right, consumer, extent): whether a consumer's part of a tile has rows and columns of C. It is
     asked where `Hopper.leaves` says so."""
-    (first_row, first_col, bounded), own_rows = (walk.first_row, walk.first_col, walk.within), 64 * first_bands(config)
+    (first_row, first_col, within), own_rows = (walk.first_row, walk.first_col, walk.within), 64 * first_bands(config)
 
     def always(place, down, right, consumer, extent):
         return s32(1)
 
     def has_rows(place, down, right, consumer, extent):
-        M, N = bounded(extent[0], extent[1], place)
+        M, N = within(extent[0], extent[1], place)
         return s32(first_row(place, down) + own_rows * consumer < M and first_col(place, right) < N)
 
     return has_rows if config.leaves else always

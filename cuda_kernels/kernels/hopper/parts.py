@@ -139,7 +139,7 @@ def _address_in_staging(config):
 
 
 def make_write_lines(config):
-    """write(acc, staging, t, row, col, extent): 64 rows of a tile to the staging of `rows`. Where blocks of 16 columns do
+    """write(acc, staging, t, row, col, extent): 64 rows of a tile to the staging of `sectors`. Where blocks of 16 columns do
     not divide the tile the last one begins earlier, and writes 8 columns again."""
     address_of, (begin, stage) = _address_in_staging(config), make_stage_block(config)
     blocks, last = config.staged_blocks, config.tile_n - 16

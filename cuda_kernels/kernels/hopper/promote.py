@@ -119,7 +119,7 @@ def make_free(ctas):
 
 
 def make_promoted_unit(config, places, ring, ctas):
-    """(hold, multiply, finish) as of `consumer.make_multiply_unit`: a unit's stages are all promoted when it returns."""
+    """(hold, multiply, finish) as of `multiply.make_multiply_unit`: a unit's stages are all promoted when it returns."""
     count, bands, at_full, at_empty = config.tile_n // 2, config.bands, places.full, places.empty
     next_stage, next_parity, next_unit = ring.next_stage, ring.next_parity, ctas.next_unit
     multiply, promote, describe = config.multiply, make_promote(config), make_describe(config, places)
