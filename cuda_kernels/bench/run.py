@@ -126,7 +126,9 @@ def _possible(cases, library, say):
     capability = compute_capability()
     of_types = [c for c in cases if c.problem.dtype in library.dtypes]
     if len(of_types) < len(cases):
-        say(f"note: {len(cases) - len(of_types)} bf16 products are left out: {library.version} multiplies f16 only")
+        left_out = [c.problem.dtype for c in cases if c.problem.dtype not in library.dtypes]
+        types, taken = ", ".join(dict.fromkeys(left_out)), ", ".join(library.dtypes)
+        say(f"note: {len(left_out)} products of {types} are left out: {library.version} multiplies {taken} only")
     fitting = [c for c in of_types if c.kernel in ("auto", TRITON) or as_kernel(c.kernel).needs.on(capability)]
     if len(fitting) < len(of_types):
         missing = len(of_types) - len(fitting)

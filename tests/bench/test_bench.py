@@ -244,7 +244,7 @@ def test_a_library_without_bf16_and_an_older_gpu_leave_rows_out_with_a_note(libr
     said, library.dtypes = [], ("f16",)
     with pytest.raises(SimlayoutError, match="nothing is left"):
         run.bench(Choice(("steps",)), said.append)
-    assert said == ["note: 13 bf16 products are left out: torch 0 multiplies f16 only"]
+    assert said == ["note: 13 products of bf16 are left out: torch 0 multiplies f16 only"]
     monkeypatch.setattr(launch, "compute_capability", lambda: (8, 0))
     said.clear()
     cases = run._possible(cases_of(["kernels"]), library, said.append)
