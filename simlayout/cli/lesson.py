@@ -91,7 +91,7 @@ def _numbered(text, language):
 
 
 def _address(text):
-    """What pip shall install, None if nothing was said; SimlayoutError for what pip would take as an option, or could not be
+    """What pip is to install, None if nothing was said; SimlayoutError for what pip would take as an option, or could not be
     one line of a notebook."""
     if text is not None and (not text.strip() or text.startswith("-") or not text.isprintable()):
         raise SimlayoutError(f"--source {text!r}: give what pip installs, in one line: the address or file name of a wheel, "

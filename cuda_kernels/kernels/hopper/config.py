@@ -44,24 +44,34 @@ _tile = lru_cache(None)(OperandTile)
 @dataclass(frozen=True)
 class Hopper:
     """A configuration of a wgmma kernel: C = A B of matrices of 16 or 8 bits, with f32 accumulation, or s32 of integers.
+    Raises SimlayoutError for options that there are not, or that do not go together (`rules`).
 
-    tile_m: 64 to 256 rows; tile_n: columns, a multiple of 8 to 256; bands: of 64 rows that each of the `consumers`
-    warpgroups multiplies, one behind the other; stages of `depth` along K; buffers: staging buffers (64 x `box_n`) per
-    consumer for the store through TMA; box: columns of such a buffer (0: the most that divide the tile); group: rows of
-    tiles walked together; a_major, b_major: "K" or "MN", the contiguous dimension of an operand, c_major: "N" or "M", that
-    of C; dtype: "f16", "bf16" or, K-major alone, "e4m3", "e5m2", "s8" or "u8"; b_dtype: of B, where it is the other 8-bit
-    type of A's kind; scaled: "" or how elements of C are scaled, of `scales`; epilogue: what else is done to them, in words,
-    of `epilogue`; out: "f16", "bf16", "f32" or, of integers that are not scaled, "s32"; store: "tma" (C of 16 bits whose
-    lines start on 16 bytes), "sectors" (the same, by lines: see `sectors`) or "direct" (any C); split: whether
-    tiles may be cut along K; persistent: as many CTAs as the GPU holds walk over tiles, else there is one per tile;
-    producer: its warps, 4 or 1; move_registers: two or more consumers take the registers of a producer of 4 warps
-    (setmaxnreg); cluster_m, cluster_n: CTAs of a cluster with tiles below one another, which share the loads of B, and
-    beside one another, which share those of A; slices: CTAs of a cluster that compute one tile, each a part of K; resident:
-    CTAs that an SM holds; pingpong: two consumers take turns, each with all of a tile: while one stores its tile, the other
-    multiplies the next one. grouped: the rows of A (where c_major is "M" the columns of B) belong to groups, each of which
-    is multiplied by a matrix of its own (`walk`); then `group` is of tiles along the rows of one of these. body: the
-    kernel, "wgmma_persistent" (a producer and consumers), "wgmma_tma" (one warpgroup, one stage) or "mma_tma" (mma.sync in
-    all warps, one of which loads, too). Raises SimlayoutError for what does not fit.
+    The tile of C that a CTA makes, and how it is made:
+    - tile_m, tile_n: its rows, 64 to 256, and its columns, a multiple of 8 to 256; K is taken in stages of `depth`, of which
+      `stages` are in shared memory;
+    - bands: of 64 rows that each of the `consumers`, which are warpgroups, multiplies, one behind the other; producer: warps
+      of the producer, 4 or 1; move_registers: two or more consumers take the registers of 4 such warps (setmaxnreg);
+    - pingpong: two consumers take turns, each with a whole tile: while one stores its tile, the other multiplies the next;
+    - body: "wgmma_persistent" (a producer and consumers), "wgmma_tma" (one warpgroup, one stage) or "mma_tma" (mma.sync in
+      all warps, one of which loads, too).
+
+    The operands:
+    - dtype: "f16", "bf16" or, K-major alone, "e4m3", "e5m2", "s8" or "u8"; b_dtype: of B, where it is the other 8-bit type
+      of A's kind; out: of C: "f16", "bf16", "f32" or, of integers that are not scaled, "s32";
+    - a_major, b_major: "K" or "MN", the contiguous dimension of an operand; c_major: "N" or "M", that of C;
+    - scaled: "" or how elements of C are scaled (`scales`); epilogue: what else is done to them, in words (`epilogue`);
+    - grouped: the rows of A (where c_major is "M" the columns of B) belong to groups with a matrix each (`walk`).
+
+    How C is stored:
+    - store: "tma" (C of 16 bits whose lines start on 16 bytes), "sectors" (the same, line by line) or "direct" (any C);
+    - buffers: staging buffers (64 x `box_n`) per consumer; box: columns of such a buffer (0: the most that divide the tile).
+
+    Which CTA works on what:
+    - persistent: as many CTAs as the GPU holds walk over the tiles, else there is one per tile; resident: CTAs that an SM
+      holds; group: rows of tiles walked together, of a grouped product tiles along the rows of a group;
+    - cluster_m, cluster_n: CTAs of a cluster with tiles below one another, which share the loads of B, and beside one
+      another, which share those of A;
+    - split: tiles may be cut along K; slices: CTAs of a cluster that compute one tile, each a part of K.
     """
 
     tile_m: int = 128
