@@ -3,6 +3,8 @@
 import types
 from collections.abc import Callable
 
+import numpy as np
+
 from simlayout.errors import InstructionError
 from simlayout.machine.arithmetic import floats, primitives
 
@@ -14,10 +16,9 @@ def compile_scalar(function: Callable) -> Callable:
     """The Numba dispatcher of a function of this package, for scalars (or to be called in other compiled code).
 
     Every function of the package that it names, as a global or in its closure, is compiled too; the few that cannot be
-    (`select`, the fused multiply-adds) have a form for scalars. Raises InstructionError for what works on arrays alone
-    (f64 in directed rounding); ImportError without Numba.
+    (`select`, what makes f64 of numbers, the fused multiply-adds) have a form for scalars. Raises InstructionError for what
+    works on arrays alone (f64 in directed rounding); ImportError without Numba.
 
-    >>> import numpy as np
     >>> from simlayout.machine.arithmetic.integers import divide_unsigned
     >>> compile_scalar(divide_unsigned)(np.uint64(7), np.uint64(2))
     3
@@ -57,6 +58,14 @@ def _scalar_forms(numba):
     def select(condition, yes, no):
         return yes if condition else no
 
+    @numba.njit
+    def as_f64(x):
+        return np.float64(x)
+
+    @numba.njit
+    def bits_f64(x):
+        return np.float64(x).view(np.uint64)
+
     def fused(width):
         @intrinsic
         def fma(context, a, b, c):
@@ -73,4 +82,5 @@ def _scalar_forms(numba):
 
         return call
 
-    return {primitives.select: select, floats.fused_f64: fused(64), floats.fused_f32: fused(32)}
+    return {primitives.select: select, primitives.as_f64: as_f64, primitives.bits_f64: bits_f64,
+            floats.fused_f64: fused(64), floats.fused_f32: fused(32)}

@@ -19,6 +19,7 @@ from simlayout.machine.arithmetic.primitives import (
     I64,
     U64,
     Carrier,
+    as_f64,
     bits_f64,
     float_f32,
     float_f64,
@@ -69,12 +70,12 @@ def wide_f64(x: Carrier) -> Carrier:
 
 def wide_f32(x: Carrier) -> Carrier:
     """An f32 as float64."""
-    return F64(x)
+    return as_f64(x)
 
 
 def wide_f16(bits: Carrier) -> Carrier:
     """Raw bits of f16 as float64."""
-    return F64(number_f16(bits))
+    return as_f64(number_f16(bits))
 
 
 def payload_f16(bits: Carrier) -> Carrier:
@@ -89,27 +90,27 @@ def payload_f16(bits: Carrier) -> Carrier:
 
 def wide_bf16(bits: Carrier) -> Carrier:
     """Raw bits of bf16 as float64."""
-    return F64(number_bf16(bits))
+    return as_f64(number_bf16(bits))
 
 
 def _wide_flushed(x):
-    return F64(flush_f32(x))
+    return as_f64(flush_f32(x))
 
 
 def _wide_canonical(x):
-    return F64(canonical_f32(flush_f32(x)))
+    return as_f64(canonical_f32(flush_f32(x)))
 
 
 def _wide_u64(x):
-    return odd_sum(F64(x >> _U32) * _WORD, F64(x & _LOW))
+    return odd_sum(as_f64(x >> _U32) * _WORD, as_f64(x & _LOW))
 
 
 def _wide_s64(x):
-    return odd_sum(F64(x >> _I32) * _WORD, F64(x & _LOW_SIGNED))
+    return odd_sum(as_f64(x >> _I32) * _WORD, as_f64(x & _LOW_SIGNED))
 
 
 def _wide_integer(x):
-    return F64(x)
+    return as_f64(x)
 
 
 WIDE = {"f64": wide_f64, "f32": wide_f32, "number": wide_f64, "f16": wide_f16, "bf16": wide_bf16,
@@ -179,7 +180,7 @@ def float_to_integer(target: str, source: str, mode: str, ftz: bool = False) -> 
 
 def _positive(x):
     """.sat of an integer."""
-    return saturate_f64(F64(x))
+    return saturate_f64(as_f64(x))
 
 
 def _step(total, lost, mode_up, mode_down):
@@ -210,7 +211,7 @@ def integer_to_f64(source: str, mode: str, sat: bool = False) -> Callable:
     low_bits, by = (_LOW_SIGNED, _I32) if signed else (_LOW, _U32)
 
     def convert(x):
-        high, low = F64(x >> by) * _WORD, F64(x & low_bits)
+        high, low = as_f64(x >> by) * _WORD, as_f64(x & low_bits)
         total = high + low
         lost = low - (total - high)                               # exactly: high is a multiple of 2**32, or zero
         negative = total < _Z

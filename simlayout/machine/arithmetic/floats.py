@@ -13,7 +13,18 @@ from functools import cache
 import numpy as np
 
 from simlayout.machine.arithmetic.exact import exactly_rounded
-from simlayout.machine.arithmetic.primitives import F32, F64, U64, Carrier, bits_f64, float_f64, same, select, with_operands
+from simlayout.machine.arithmetic.primitives import (
+    F32,
+    F64,
+    U64,
+    Carrier,
+    as_f64,
+    bits_f64,
+    float_f64,
+    same,
+    select,
+    with_operands,
+)
 from simlayout.machine.arithmetic.rounding import flush_tiny, odd_sum, rounder_f32
 from simlayout.numerics.fma import INVALID, NAN_F32, fma
 
@@ -105,50 +116,50 @@ def fused_f32(a: Carrier, b: Carrier, c: Carrier) -> Carrier:
     >>> float(fused_f32(np.float32(3), np.float32(2), np.float32(1)))
     7.0
     """
-    return F32(odd_sum(F64(a) * F64(b), F64(c)))
+    return F32(odd_sum(as_f64(a) * as_f64(b), as_f64(c)))
 
 
 # ---- f32, directed: in f64, whose result is exact, or rounded to odd, or of a quotient or root (see `rounding`)
 
 def _wide_sum(a, b):
-    return odd_sum(F64(a), F64(b))
+    return odd_sum(as_f64(a), as_f64(b))
 
 
 def _wide_difference(a, b):
-    return odd_sum(F64(a), -F64(b))
+    return odd_sum(as_f64(a), -as_f64(b))
 
 
 def _wide_product(a, b):
-    return F64(a) * F64(b)
+    return as_f64(a) * as_f64(b)
 
 
 def _wide_quotient(a, b):
-    return F64(a) / F64(b)
+    return as_f64(a) / as_f64(b)
 
 
 def _wide_reciprocal(a):
-    return F64(_ONE) / F64(a)
+    return F64(_ONE) / as_f64(a)
 
 
 def _wide_root(a):
-    return np.sqrt(F64(a))
+    return np.sqrt(as_f64(a))
 
 
 def _wide_fuse(a, b, c):
-    return odd_sum(F64(a) * F64(b), F64(c))
+    return odd_sum(as_f64(a) * as_f64(b), as_f64(c))
 
 
 def _sum_down(a, b):
-    return _zero_down(odd_sum(F64(a), F64(b)), F64(a), F64(b))
+    return _zero_down(odd_sum(as_f64(a), as_f64(b)), as_f64(a), as_f64(b))
 
 
 def _difference_down(a, b):
-    return _zero_down(odd_sum(F64(a), -F64(b)), F64(a), -F64(b))
+    return _zero_down(odd_sum(as_f64(a), -as_f64(b)), as_f64(a), -as_f64(b))
 
 
 def _fuse_down(a, b, c):
-    product = F64(a) * F64(b)
-    return _zero_down(odd_sum(product, F64(c)), product, F64(c))
+    product = as_f64(a) * as_f64(b)
+    return _zero_down(odd_sum(product, as_f64(c)), product, as_f64(c))
 
 
 def _zero_down(total, x, y):

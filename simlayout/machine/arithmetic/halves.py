@@ -9,7 +9,7 @@ from functools import cache
 
 import numpy as np
 
-from simlayout.machine.arithmetic.primitives import F32, F64, U64, Carrier, float_f32, same, select, with_operands
+from simlayout.machine.arithmetic.primitives import F32, F64, U64, Carrier, as_f64, float_f32, same, select, with_operands
 from simlayout.machine.arithmetic.rounding import encoder, odd_sum
 
 _U0, _U13, _U16 = U64(0), U64(13), U64(16)
@@ -137,10 +137,10 @@ def arithmetic(name: str, operation: str, ftz: bool = False, sat: bool = False, 
     finish = flushed if ftz else encode
 
     def two(a, b):
-        return end(finish(wide(F64(number(enter(a))), F64(number(enter(b))))))
+        return end(finish(wide(as_f64(number(enter(a))), as_f64(number(enter(b))))))
 
     def three(a, b, c):
-        return end(finish(wide(F64(number(enter(a))), F64(number(enter(b))), F64(number(enter(c))))))
+        return end(finish(wide(as_f64(number(enter(a))), as_f64(number(enter(b))), as_f64(number(enter(c))))))
 
     return three if operands == 3 else two
 
@@ -232,7 +232,7 @@ def cut_off(name: str, function: Callable) -> Callable:
 
     def applied(bits):
         made = function(number(bits))
-        return encode(F64(select(made >= beyond, _GREAT, made)))
+        return encode(as_f64(select(made >= beyond, _GREAT, made)))
 
     return applied
 

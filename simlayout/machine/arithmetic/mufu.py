@@ -25,6 +25,7 @@ from simlayout.machine.arithmetic.primitives import (
     I64,
     U64,
     Carrier,
+    as_f64,
     bits_f64,
     float_f64,
     select,
@@ -95,7 +96,7 @@ def _flushed(x, least):
 
 def _wide(x):
     """f32 as f64; subnormal numbers as zeros."""
-    return F64(flush_f32(x))
+    return as_f64(flush_f32(x))
 
 
 def _narrow(x):
@@ -107,7 +108,7 @@ def _narrow(x):
 
 def _reciprocal(x):
     bits = bits_f64(x)
-    near = _cut(F64(interpolated(RECIPROCAL, signed((bits & _MANTISSA) >> _U28))) * _DOWN_40, _CUT_24)
+    near = _cut(as_f64(interpolated(RECIPROCAL, signed((bits & _MANTISSA) >> _U28))) * _DOWN_40, _CUT_24)
     made = near * _power_of_two(-_exponent(bits))
     made = select(x == _Z, _INFINITY, select(np.abs(x) == _INFINITY, _Z, made))
     return select(x == x, float_f64(bits_f64(made) | bits & _SIGN), _NAN)
@@ -120,7 +121,7 @@ def _place_of_root(bits):
 
 def _root(x):
     bits = bits_f64(x)
-    near = _cut(F64(interpolated(ROOT, _place_of_root(bits))) * _DOWN_40, _CUT_24)
+    near = _cut(as_f64(interpolated(ROOT, _place_of_root(bits))) * _DOWN_40, _CUT_24)
     made = near * _power_of_two(_exponent(bits) >> _I1)
     return select((x == _Z) | (x == _INFINITY), x, select(x > _Z, made, _NAN))
 
@@ -129,7 +130,7 @@ def _root_reciprocal(x):
     bits = bits_f64(x)
     place = _place_of_root(bits)
     total = select(place == _I0, _ONE_UP_40, interpolated(ROOT_RECIPROCAL, place))      # of 4**n it is exact
-    made = _cut(F64(total) * _DOWN_40, _CUT_24) * _power_of_two(-(_exponent(bits) >> _I1))
+    made = _cut(as_f64(total) * _DOWN_40, _CUT_24) * _power_of_two(-(_exponent(bits) >> _I1))
     made = select(x > _Z, select(x == _INFINITY, _Z, made), _NAN)
     return select(x == _Z, float_f64(bits_f64(_INFINITY) | bits & _SIGN), made)
 
@@ -199,7 +200,7 @@ def mufu_ex2(x: Carrier) -> Carrier:
     whole = I64(size)
     below = select(whole & _LOW_23 == _I0, -whole, ~whole)                 # not -whole: a unit of 2**-23 is left out
     whole = select(wide < _Z, below, whole)
-    near = _cut(F64(interpolated(POWER, whole & _LOW_23)) * _DOWN_38, _CUT_24)
+    near = _cut(as_f64(interpolated(POWER, whole & _LOW_23)) * _DOWN_38, _CUT_24)
     return _narrow(select(x == x, near * _power_of_two(whole >> _I23), _NAN))
 
 
@@ -213,7 +214,7 @@ def mufu_lg2(x: Carrier) -> Carrier:
     bits = bits_f64(wide)
     total = (interpolated(LOGARITHM, signed((bits & _MANTISSA) >> _U29)) >> _I2) + (_exponent(bits) << _I36)
     total = select(wide == _ONE, _I0, total)
-    size = F64(select(total < _I0, ~total, total))                         # not -total, likewise
+    size = as_f64(select(total < _I0, ~total, total))                         # not -total, likewise
     made = _cut(size, _CUT_24) * select(total < _I0, -_DOWN_36, _DOWN_36)
     made = select(wide < _INFINITY, made, wide)
     return _narrow(select(wide == _Z, -_INFINITY, select(wide >= _Z, made, _NAN)))
@@ -229,7 +230,7 @@ def _sine(x, quarters):
     quarter = (turn >> _I23) + quarters
     place = turn & _LOW_23
     place = select(quarter & _I1 == _I0, place, place ^ _LOW_23)           # not one more, likewise
-    made = _cut(F64(interpolated(SINE, place)) * _DOWN_37, _CUT_24)
+    made = _cut(as_f64(interpolated(SINE, place)) * _DOWN_37, _CUT_24)
     made = select(quarter & _I2 == _I0, made, -made)
     return select(np.abs(x) < _INFINITY, made, _NAN)
 
@@ -260,13 +261,13 @@ def mufu_tanh(x: Carrier) -> Carrier:
     >>> float(mufu_tanh(np.float32("inf")))
     1.0
     """
-    bits = bits_f64(F64(x))
+    bits = bits_f64(as_f64(x))
     exponent = _exponent(bits)
     binade = np.minimum(np.maximum(exponent + _FROM_TANH_LEAST, _I0), _LAST_BINADE)
     place = signed((bits & _MANTISSA) >> (_U35 - U64(TANH_SEGMENT_BITS[binade])))
     total = interpolated(TANH, (TANH_FIRST_SEGMENT[binade] << _I17) + place)
     unit = _power_of_two(np.minimum(np.maximum(exponent, -_FROM_TANH_LEAST), _HALF_EXPONENT) + _TANH_DOWN)
-    made = F32(_cut(F64(total) * unit, _CUT_24))
+    made = F32(_cut(as_f64(total) * unit, _CUT_24))
     size = np.abs(x)
     made = select(size < _TANH_MOST, made, _ONE_F32)
     made = select(size < _TANH_LEAST, x, select(x < F32(0), -made, made))

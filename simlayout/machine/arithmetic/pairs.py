@@ -8,7 +8,7 @@ import numpy as np
 from simlayout.algebra.dtypes import TYPES
 from simlayout.machine.arithmetic.conversions import rectified, to_float, wide_f16
 from simlayout.machine.arithmetic.halves import rectify
-from simlayout.machine.arithmetic.primitives import F64, I64, U64, Carrier, bits_f32, same, select
+from simlayout.machine.arithmetic.primitives import F64, I64, U64, Carrier, as_f64, bits_f32, same, select
 from simlayout.machine.arithmetic.rounding import encoder, target
 
 _U8, _U13, _U16, _U127, _U128 = (U64(n) for n in (8, 13, 16, 127, 128))
@@ -49,7 +49,7 @@ def to_tf32(mode: str, relu: bool) -> Callable:
     before = rectified if relu else same
 
     def convert(x):
-        return encode(before(F64(x))) << _U13
+        return encode(before(as_f64(x))) << _U13
 
     return convert
 

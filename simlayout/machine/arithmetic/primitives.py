@@ -50,6 +50,15 @@ def predicate(condition: Carrier) -> Carrier:
     return np.uint64(condition)
 
 
+def as_f64(x: Carrier) -> Carrier:
+    """Numbers as f64, of an array as an array. (np.float64 of an array of one element is a scalar before NumPy 2.4.)
+
+    >>> as_f64(np.float32([1.5]))
+    array([1.5])
+    """
+    return np.asarray(x, np.float64)[()]
+
+
 def bits_f32(x: Carrier) -> Carrier:
     """The bits of f32 numbers.
 
@@ -74,7 +83,7 @@ def bits_f64(x: Carrier) -> Carrier:
     >>> hex(bits_f64(np.float64(1)))
     '0x3ff0000000000000'
     """
-    return np.float64(x).view(np.uint64)
+    return as_f64(x).view(np.uint64)
 
 
 def float_f64(bits: Carrier) -> Carrier:
