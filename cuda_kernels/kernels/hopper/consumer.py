@@ -1,7 +1,6 @@
 """The consumers of `wgmma_persistent`: warpgroups that multiply the stages (`multiply`) and write their rows of C."""
 
 from cuda_kernels.intrinsics import (
-    bar_arrive_some,
     bar_sync_some,
     bulk_wait_group_read_if,
     here,
@@ -23,6 +22,7 @@ from cuda_kernels.kernels.hopper.sectors import make_store_sectors
 from cuda_kernels.kernels.hopper.slices import make_add_slices
 from cuda_kernels.kernels.hopper.split import make_reduce
 from cuda_kernels.kernels.hopper.sums import SUMS
+from cuda_kernels.kernels.hopper.turns import make_turns
 
 
 def make_store(config, places):
@@ -103,22 +103,10 @@ def make_write(config, places):
     return write_slice if config.slices > 1 else write_part if config.split else write_whole
 
 
-def make_turns(config, ctas, unit_at):
-    """(await_turn(consumer, waits), end_turn(consumer, unit, units), pass_over(unit, steps, cutting, stage, parity)) of two
-    consumers that take turns to multiply.
-
-    pass_over: the CTA's unit behind this one, which is the other consumer's, and the stage and parity there.
-    """
-    stages, next_unit, pingpong = config.stages, ctas.next_unit, config.pingpong
-    first_turn = config.consumers + 1                    # named barriers: 0 is all threads', then one per consumer
-
-    def await_turn(consumer, waits):
-        if pingpong and waits:
-            bar_sync_some(u32(first_turn + consumer), u32(256))
-
-    def end_turn(consumer, unit, units):
-        if pingpong and next_unit(unit) < units:         # the other consumer may begin
-            bar_arrive_some(u32(first_turn + 1 - consumer), u32(256))
+def make_pass_over(config, ctas, unit_at):
+    """pass_over(unit, steps, cutting, stage, parity): of consumers that have a tile each by turns, the CTA's unit behind
+    this one, which is the other consumer's, and the stage and parity there."""
+    stages, next_unit = config.stages, ctas.next_unit
 
     def pass_over(unit, steps, cutting, stage, parity):
         _, _, step, end = unit_at(unit, steps, cutting)
@@ -126,7 +114,7 @@ def make_turns(config, ctas, unit_at):
         rounds = quotient(passed, stages)
         return next_unit(unit), s32(passed - stages * rounds), s32((parity + rounds) % 2)
 
-    return await_turn, end_turn, pass_over
+    return pass_over
 
 
 def first_bands(config):
@@ -180,7 +168,8 @@ def make_consume(config, places, ring, ctas, unit_at, walk):
     make_unit = make_promoted_unit if grains_of(config.scaled) else make_multiply_unit
     (hold, multiply_unit, finish), write = make_unit(config, places, ring, ctas), make_write(config, places)
     bring, arrived, found = make_bring(config, places)
-    await_turn, end_turn, pass_over = make_turns(config, ctas, unit_at)
+    await_turn, end_turn = make_turns(config.consumers if pingpong else 1)
+    pass_over = make_pass_over(config, ctas, unit_at)
     place_of, teller, of_c, bounded = ctas.place, ctas.teller, walk.of_c, walk.bounded
     begin, find, first_row, first_col = walk.begin, walk.find, walk.first_row, walk.first_col
     first_unit, next_unit, stores_read = ctas.first_unit, ctas.next_unit, bulk_wait_group_read_if(0)
@@ -210,12 +199,12 @@ def make_consume(config, places, ring, ctas, unit_at, walk):
         while unit < units:
             tile, part, step, end = unit_at(unit, steps, cutting)
             seen, place = find(seen, tile, order, tiles_m, tiles_n)
-            brought = begin_tile(smem, t, consumer, place, down, right, target[3], order)
+            brought, goes_on = begin_tile(smem, t, consumer, place, down, right, target[3], order), next_unit(unit) < units
             await_turn(consumer, waits)
             if has_rows(place, down, right, consumer, target[3]):
                 stage, parity, before = multiply_unit(acc, other, held, smem, t, tells, parity, stage, operands, step, end,
-                                                      waits, unit, units)
-                end_turn(consumer, unit, units)
+                                                      waits, goes_on)
+                end_turn(consumer, goes_on)
                 finish(acc, other, held, t, tells, before)
                 arrived(consumer)
                 row, col = s32(first_row(place, down) + 64 * own_bands * consumer), first_col(place, right)
@@ -226,7 +215,7 @@ def make_consume(config, places, ring, ctas, unit_at, walk):
                 write(acc, other, smem, t, consumer, (unit, part, cut_tile, cutting), c, row, col, matrix, within)
             else:
                 stage, parity = leave_unit(smem, t, tells, consumer, parity, stage, step, end)
-                end_turn(consumer, unit, units)
+                end_turn(consumer, goes_on)
                 arrived(consumer)
             waits = s32(1)
             unit = next_unit(unit)

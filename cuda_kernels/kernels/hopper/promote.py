@@ -13,8 +13,6 @@ that the tensor core works for all at a time, and then for none while all promot
 """
 
 from cuda_kernels.intrinsics import (
-    bar_arrive_some,
-    bar_sync_some,
     bar_warp_sync,
     f32,
     fma_rn_f32,
@@ -30,9 +28,7 @@ from cuda_kernels.intrinsics import (
 from cuda_kernels.kernels.hopper.parts import make_describe
 from cuda_kernels.kernels.hopper.scales import CHUNK, column_scales, own_columns
 from cuda_kernels.kernels.hopper.sums import SUMS
-
-TURNS = 10
-"""The named barrier of the first consumer's turn; those of the others follow. 9 is that of the producer's warps."""
+from cuda_kernels.kernels.hopper.turns import make_turns
 
 
 def make_load_scales(config, places):
@@ -86,27 +82,6 @@ def make_hold(config):
     return hold
 
 
-def make_turns(config):
-    """(await_turn(consumer, waits), end_turn(consumer, last)): a consumer waits until the one before it has issued the
-    products of a band, and tells the next one that it has issued its own. waits: not the first consumer at the CTA's first
-    band; last: whether it is the CTA's last band, behind which the last consumer tells none.
-
-    They go round without a break from unit to unit: a first consumer that began a unit without waiting might tell the second
-    one twice before that has gone on once, and a named barrier takes two arrivals of one consumer for those of both.
-    """
-    consumers = config.consumers
-
-    def await_turn(consumer, waits):
-        if consumers > 1 and waits:
-            bar_sync_some(u32(TURNS + consumer), u32(256))
-
-    def end_turn(consumer, last):
-        if consumers > 1 and (consumer < consumers - 1 or not last):
-            bar_arrive_some(u32(TURNS + (consumer + 1 if consumer < consumers - 1 else 0)), u32(256))
-
-    return await_turn, end_turn
-
-
 def make_free(ctas):
     """free(t, tells, address): a warp tells that it has read a stage; address: of its mbarrier."""
     release = ctas.release
@@ -121,14 +96,14 @@ def make_free(ctas):
 def make_promoted_unit(config, places, ring, ctas):
     """(hold, multiply, finish) as of `multiply.make_multiply_unit`: a unit's stages are all promoted when it returns."""
     count, bands, at_full, at_empty = config.tile_n // 2, config.bands, places.full, places.empty
-    next_stage, next_parity, next_unit = ring.next_stage, ring.next_parity, ctas.next_unit
+    next_stage, next_parity, last = ring.next_stage, ring.next_parity, config.consumers - 1
     multiply, promote, describe = config.multiply, make_promote(config), make_describe(config, places)
-    load_scales, free, (await_turn, end_turn) = make_load_scales(config, places), make_free(ctas), make_turns(config)
+    load_scales, free = make_load_scales(config, places), make_free(ctas)
+    await_turn, end_turn = make_turns(config.consumers)
     wait, band = wgmma_wait_group(count, 0, 1, config.accumulates), config.operands[0].bytes >> 4
 
-    def multiply_unit(acc, other, held, smem, t, tells, parity, stage, operands, step, end, waits, unit, units):
+    def multiply_unit(acc, other, held, smem, t, tells, parity, stage, operands, step, end, waits, goes_on):
         products, rows, columns, mine, consumer = held
-        goes_on = s32(next_unit(unit) < units)
         for i in range(count):
             acc[i] = f32(0)
             if bands == 2:
@@ -139,14 +114,14 @@ def make_promoted_unit(config, places, ring, ctas):
             mbarrier_wait(u32(smem + at_full + 8 * stage), u32(parity))
             await_turn(consumer, waits)
             multiply(products, a, b, 0)
-            end_turn(consumer, bands == 1 and step + 1 == end and not goes_on)
+            end_turn(consumer, consumer < last or goes_on or bands == 2 or step + 1 != end)
             load_scales(smem, mine, stage, rows, columns)
             wait(products)
             if bands == 2:
                 promote(acc, products, rows[0], rows[1], columns)
                 await_turn(consumer, 1)
                 multiply(products, a + u64(band), b, 0)
-                end_turn(consumer, step + 1 == end and not goes_on)
+                end_turn(consumer, consumer < last or goes_on or step + 1 != end)
                 wait(products)
                 free(t, tells, empty)
                 promote(other, products, rows[2], rows[3], columns)

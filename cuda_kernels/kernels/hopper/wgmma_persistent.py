@@ -36,8 +36,8 @@ from cuda_kernels.kernels.hopper.walk import make_walk
 from simlayout.hardware.tables.arch import LANES
 
 PRODUCER = 9
-"""The named barrier of the producer's warps; 0 is all threads', then come the consumers' and those of their turns; 8 is that
-of `slices`."""
+"""The named barrier of the producer's warps; 0 is all threads', then come the consumers'; 8 is that of `slices`, 10 is the
+first one of `turns`."""
 
 
 def make_meeting(config):
