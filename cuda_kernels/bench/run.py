@@ -9,7 +9,7 @@ from datetime import date
 from cuda_kernels.bench import record
 from cuda_kernels.bench.libraries import cublas_library
 from cuda_kernels.bench.programs import programs
-from cuda_kernels.bench.sets import MATMUL, MATMUL_ROW, SEED, SETS, TRITON, cases_of
+from cuda_kernels.bench.sets import MATMUL, MATMUL_ROW, SETS, TRITON, cases_of
 from cuda_kernels.bench.timing import compare
 from cuda_kernels.build.ahead import compile_ahead
 from cuda_kernels.matmul.choose.figures import figures_of
@@ -33,7 +33,7 @@ class Choice:
     untuned: bool = False
     json: str | None = None
     plot: str | None = None
-    seed: int = SEED
+    seed: int = record.SEED
 
     def __post_init__(self):
         if self.rounds < 1:
@@ -55,7 +55,7 @@ class Choice:
                 words += [f"--{name}", *map(str, value)]
         if self.rounds != Choice.rounds:
             words += ["--rounds", str(self.rounds)]
-        if self.seed != SEED:
+        if self.seed != record.SEED:
             words += ["--seed", str(self.seed)]
         if self.seconds is not None:
             words += ["--seconds", f"{self.seconds:g}"]

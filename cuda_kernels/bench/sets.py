@@ -4,7 +4,7 @@ import random
 from dataclasses import dataclass, replace
 
 from cuda_kernels.bench import grouped, rungs, steps
-from cuda_kernels.bench.record import Product
+from cuda_kernels.bench.record import SEED, Product
 from simlayout.errors import SimlayoutError
 
 TRITON = "triton"
@@ -73,10 +73,6 @@ def epilogues(sizes):
 def squares(sizes):
     """M = N = K, f16."""
     return [Product(n, n, n) for n in sizes]
-
-
-SEED = 2026
-"""What shapes are drawn from where no other is named."""
 
 
 def random_problems(count=60, seed=SEED, least=256, most=12288):
