@@ -126,6 +126,7 @@ mbarrier_arrive = Instruction(lambda warp, address: warp.mbarrier_arrive(address
 mbarrier_expect = Instruction(lambda warp, address, nbytes: warp.mbarrier_arrive(address, expect=nbytes))
 mbarrier_arrive_remote = Instruction(lambda warp, address, cta: warp.mbarrier_arrive_remote(address, cta))
 mbarrier_wait = Instruction(lambda warp, address, parity: warp.mbarrier_wait(address, parity))
+copies_arrive = Instruction(lambda warp, address: warp.copies_arrive(address, adds=False))
 mbarrier_test = Instruction(lambda warp, address, parity: warp.mbarrier_test(address, parity))
 fence_proxy_async = Instruction(lambda warp: warp.fence_proxy_async())
 tma_load = Instruction(lambda warp, tensor, coords, at, mbarrier: warp.tma_load(tensor, coords, at, mbarrier))

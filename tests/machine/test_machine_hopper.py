@@ -9,6 +9,8 @@ import pytest
 from hopper_kernels import BOX, MBARRIER, SHARED
 from machine_kit import (
     bar_sync,
+    bar_warp_sync,
+    copies_arrive,
     fails,
     mbarrier_arrive,
     mbarrier_expect,
@@ -189,10 +191,18 @@ def test_what_no_mbarrier_may_do_is_refused():
             mbarrier_init(MBARRIER, 1)
             mbarrier_arrive(MBARRIER)
 
+    def every_lane_that_copied():
+        if tid_x() == 0:
+            mbarrier_init(MBARRIER, 4)
+        bar_warp_sync()
+        copies_arrive(MBARRIER)
+        mbarrier_wait(MBARRIER, 0)
+
     for kernel, text in ((several_counts, "give one count"), (too_many, "at most 1048575"), (unknown, "no mbarrier at"),
                          (overwritten, "whose 8 bytes something else has written"),
                          (half_overwritten, "whose 8 bytes something else has written"),
-                         (twice, "2 arrivals on mbarrier 32768, whose phase 0 lacks 1 of 1")):
+                         (twice, "2 arrivals on mbarrier 32768, whose phase 0 lacks 1 of 1"),
+                         (every_lane_that_copied, "32 arrivals on mbarrier 32768, whose phase 0 lacks 4 of 4")):
         assert text in fails(MachineError, kernel, shared_bytes=SHARED, hazards="report"), kernel.__name__
     assert "not a multiple of 8" in fails(AddressError, misaligned, shared_bytes=SHARED)
 

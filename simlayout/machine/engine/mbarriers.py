@@ -63,13 +63,13 @@ class Mbarrier:
     def arrive(self, arrivals, bytes, clock, drop=False):
         """Announces bytes; then `arrivals` arrive, with this clock (None if it orders nothing). drop: for the last time."""
         self.announce(bytes)
+        self._arrived(arrivals, clock, drop)
+
+    def _arrived(self, arrivals, clock, drop=False):
         if arrivals > self.pending:
             raise MachineError(f"{arrivals} arrivals on {self}, whose phase {self.number} lacks {self.pending} of "
                                f"{self.count}: init it for all who arrive, and let them wait for the phase before")
         self.count -= arrivals if drop else 0
-        self._arrived(arrivals, clock)
-
-    def _arrived(self, arrivals, clock):
         self.present.clock = joined(self.present.clock, clock)
         self.pending -= arrivals
         self._settle()
