@@ -5,6 +5,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from cuda_kernels.intrinsics import bar_sync_some, cp_async_wait_group, u32
 from cuda_kernels.kernels.gemm import matrix
 from cuda_kernels.kernels.hopper import bring
 from cuda_kernels.kernels.hopper.accesses import tiles_of
@@ -68,16 +69,32 @@ def test_scaled_products_of_fp8_have_the_bits_of_the_tensor_core_times_the_produ
         np.testing.assert_array_equal(made.view(out), wanted.astype(out))
 
 
-@pytest.mark.parametrize("name, fault, told", [
-    ("", None, ""), ("cp_async_wait_group", lambda pending: lambda: None, "early read"),
-    ("bar_sync_some", lambda barrier, threads: None, "early read")])
-def test_the_machine_tells_where_scales_of_lines_are_read_before_they_have_come(monkeypatch, name, fault, told):
-    if name:
+def nothing(*options):
+    pass
+
+
+def come_for_all(pending):
+    """cp_async_wait_group with the barrier of the only consumer behind it."""
+    wait = cp_async_wait_group(pending)
+
+    def come():
+        wait()
+        bar_sync_some(u32(1), u32(128))
+
+    return come
+
+
+@pytest.mark.parametrize("faults, told", [
+    ({}, ""), ({"cp_async_wait_group": lambda pending: nothing}, "early read"), ({"bar_sync_some": nothing}, "early read"),
+    ({"bar_sync_some": nothing, "cp_async_wait_group": come_for_all}, "lane race")],
+    ids=["none", "wait", "both barriers", "the barrier before the copies"])
+def test_the_machine_tells_where_scales_of_lines_are_read_too_early_or_copied_too_early(monkeypatch, faults, told):
+    for name, fault in faults.items():
         monkeypatch.setattr(bring, name, fault)
     kernel = kernel_of(Hopper(tile_m=64, tile_n=16, dtype="e4m3", scaled="lines", out="f32", store="direct", stages=2))
     a, b = np.ones((200, 128), FLOATS["e4m3"]), np.ones((40, 128), FLOATS["e4m3"]).T
     scales = np.ones((200, 1), np.float32), np.ones((1, 40), np.float32)
-    if name:
+    if faults:
         with pytest.raises(HazardError, match=told):
             run(kernel, a, b, *scales, device="cpu", sms=2)
     else:

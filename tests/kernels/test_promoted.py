@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cuda_kernels.kernels.hopper import producer, promote, wgmma_persistent
+from cuda_kernels.intrinsics import laneid, mbarrier_arrive_if, mbarrier_wait, s32, u32
+from cuda_kernels.kernels.hopper import pipeline, producer, promote, turns, wgmma_persistent
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.kernels.hopper.kernel import kernel_of
 from cuda_kernels.kernels.hopper.scaling import scaled_by, scales_of
@@ -168,28 +169,30 @@ def test_the_machine_tells_where_a_promoting_kernel_waits_for_too_little(monkeyp
 
 
 def turns_of(monkeypatch, options, shape):
-    """{consumer: [(whether it waits there, named barrier)]} of the turns of a promoting kernel's one CTA."""
+    """{consumer: [(whether it waits there, named barrier)]} of the turns of a kernel's one CTA."""
     told = {}
 
     def noting(method, waits):
         def noted(warp, id=0, threads=None):
-            if id >= promote.TURNS and warp.warp_index % 4 == 0:
+            if id >= turns.FIRST and warp.warp_index % 4 == 0:
                 told.setdefault(warp.warp_index // 4, []).append((waits, id))
             return method(warp, id, threads)
         return noted
 
     for name, waits in (("barrier", True), ("barrier_arrive", False)):
         monkeypatch.setattr(Warp, name, noting(getattr(Warp, name), waits))
-    kernel, (M, N, K) = kernel_of(Hopper(**dict(dtype="e4m3", out="f32", store="direct", scaled="1x128"), **options)), shape
+    kernel, (M, N, K) = kernel_of(Hopper(**dict(dtype="e4m3", out="f32", store="direct"), **options)), shape
     a, b = np.ones((M, K), NUMPY["e4m3"]), np.ones((N, K), NUMPY["e4m3"]).T
     scales = np.ones((M, -(-K // 128)), np.float32), np.ones((-(-K // 128), 1), np.float32)
-    assert (run(kernel, a, b, *scales, device="cpu", sms=1).c == K).all()
+    assert (run(kernel, a, b, *(scales if kernel.options.scaled else ()), device="cpu", sms=1).c == K).all()
     return told
 
 
 @pytest.mark.parametrize("options, shape", [
-    (dict(tile_m=128, tile_n=16, stages=4), (128, 40, 128)), (dict(tile_m=192, tile_n=16, stages=3), (192, 32, 200)),
-    (dict(tile_m=256, tile_n=16, bands=2, stages=2), (256, 32, 200))], ids=["two", "three", "bands"])
+    (dict(tile_m=128, tile_n=16, stages=4, scaled="1x128"), (128, 40, 128)),
+    (dict(tile_m=192, tile_n=16, stages=3, scaled="1x128"), (192, 32, 200)),
+    (dict(tile_m=256, tile_n=16, bands=2, stages=2, scaled="1x128"), (256, 32, 200)),
+    (dict(tile_m=64, tile_n=16, stages=4, pingpong=True), (128, 40, 200))], ids=["two", "three", "bands", "pingpong"])
 def test_no_consumer_tells_its_turn_twice_before_it_is_taken_whichever_runs_ahead(monkeypatch, options, shape):
     told = turns_of(monkeypatch, options, shape)
     for order in permutations(told):                     # whoever comes first in it runs as far as it can
@@ -201,6 +204,38 @@ def test_no_consumer_tells_its_turn_twice_before_it_is_taken_whichever_runs_ahea
             assert waits or not come.get(barrier), f"{order}: consumer {able[0]} tells twice at barrier {barrier}"
             come[barrier] = not waits
         assert not any(come.values()), f"{order}: a turn is told that nobody takes"
+
+
+def freed_early(cluster):
+    """What waits until a stage of two is full, and frees it at once, by a lane of each warp for each CTA of the cluster."""
+    release = pipeline.mbarrier_arrive_cluster_if
+
+    def wait_and_free(full, parity):
+        mbarrier_wait(full, parity)
+        if cluster > 1:
+            release(s32(laneid() < cluster), u32(full + 16), u32(laneid()))
+        else:
+            mbarrier_arrive_if(s32(laneid() == 0), u32(full + 16))
+
+    return wait_and_free
+
+
+@pytest.mark.parametrize("cluster", [dict(), dict(cluster_m=2), dict(cluster_n=2)], ids=str)
+@pytest.mark.parametrize("fault, told", [
+    ("", None), ("copies", "early read"), ("lanes", "write after read"), ("early", "write after read")])
+def test_the_machine_tells_of_scales_that_are_copied_while_a_consumer_reads_them(monkeypatch, fault, told, cluster):
+    plant(monkeypatch, fault)
+    if fault == "early":                                 # a warp frees the stage before it reads its scales
+        monkeypatch.setattr(promote, "mbarrier_wait", freed_early(2 if cluster else 1))
+        monkeypatch.setattr(promote, "make_free", lambda ctas: lambda t, tells, address: None)
+    kernel = kernel_of(Hopper(dtype="e4m3", tile_m=64, tile_n=16, stages=2, out="f32", store="direct", scaled="1x128",
+                              **cluster))
+    a, b = np.ones((104, 640), NUMPY["e4m3"]), np.ones((24, 640), NUMPY["e4m3"]).T
+    scales = np.ones((104, 5), np.float32), np.ones((5, 1), np.float32)
+    hazards = run(kernel, a, b, *scales, device="cpu", hazards="report").trace.hazards
+    races = {hazard.kind for hazard in hazards
+             if {hazard.first.instruction, hazard.second.instruction} == {"cp.async.ca.4", "ld.shared.b32"}}
+    assert races == ({told} if fault else set()) and bool(hazards) == bool(fault)
 
 
 def test_scales_of_blocks_lose_less_than_one_sum_of_all_products():

@@ -199,12 +199,12 @@ def make_consume(config, places, ring, ctas, unit_at, walk):
         while unit < units:
             tile, part, step, end = unit_at(unit, steps, cutting)
             seen, place = find(seen, tile, order, tiles_m, tiles_n)
-            brought, goes_on = begin_tile(smem, t, consumer, place, down, right, target[3], order), next_unit(unit) < units
+            brought = begin_tile(smem, t, consumer, place, down, right, target[3], order)
             await_turn(consumer, waits)
             if has_rows(place, down, right, consumer, target[3]):
                 stage, parity, before = multiply_unit(acc, other, held, smem, t, tells, parity, stage, operands, step, end,
-                                                      waits, goes_on)
-                end_turn(consumer, goes_on)
+                                                      waits, unit, units)
+                end_turn(consumer, next_unit(unit) < units)
                 finish(acc, other, held, t, tells, before)
                 arrived(consumer)
                 row, col = s32(first_row(place, down) + 64 * own_bands * consumer), first_col(place, right)
@@ -215,7 +215,7 @@ def make_consume(config, places, ring, ctas, unit_at, walk):
                 write(acc, other, smem, t, consumer, (unit, part, cut_tile, cutting), c, row, col, matrix, within)
             else:
                 stage, parity = leave_unit(smem, t, tells, consumer, parity, stage, step, end)
-                end_turn(consumer, goes_on)
+                end_turn(consumer, next_unit(unit) < units)
                 arrived(consumer)
             waits = s32(1)
             unit = next_unit(unit)

@@ -96,14 +96,15 @@ def make_free(ctas):
 def make_promoted_unit(config, places, ring, ctas):
     """(hold, multiply, finish) as of `multiply.make_multiply_unit`: a unit's stages are all promoted when it returns."""
     count, bands, at_full, at_empty = config.tile_n // 2, config.bands, places.full, places.empty
-    next_stage, next_parity, last = ring.next_stage, ring.next_parity, config.consumers - 1
+    next_stage, next_parity, next_unit = ring.next_stage, ring.next_parity, ctas.next_unit
     multiply, promote, describe = config.multiply, make_promote(config), make_describe(config, places)
     load_scales, free = make_load_scales(config, places), make_free(ctas)
-    await_turn, end_turn = make_turns(config.consumers)
+    (await_turn, end_turn), last = make_turns(config.consumers), config.consumers - 1
     wait, band = wgmma_wait_group(count, 0, 1, config.accumulates), config.operands[0].bytes >> 4
 
-    def multiply_unit(acc, other, held, smem, t, tells, parity, stage, operands, step, end, waits, goes_on):
+    def multiply_unit(acc, other, held, smem, t, tells, parity, stage, operands, step, end, waits, unit, units):
         products, rows, columns, mine, consumer = held
+        goes_on = s32(next_unit(unit) < units)
         for i in range(count):
             acc[i] = f32(0)
             if bands == 2:
@@ -114,14 +115,16 @@ def make_promoted_unit(config, places, ring, ctas):
             mbarrier_wait(u32(smem + at_full + 8 * stage), u32(parity))
             await_turn(consumer, waits)
             multiply(products, a, b, 0)
-            end_turn(consumer, consumer < last or goes_on or bands == 2 or step + 1 != end)
+            over = bands == 1 and step + 1 == end and not goes_on
+            end_turn(consumer, consumer < last or not over)
             load_scales(smem, mine, stage, rows, columns)
             wait(products)
             if bands == 2:
                 promote(acc, products, rows[0], rows[1], columns)
                 await_turn(consumer, 1)
                 multiply(products, a + u64(band), b, 0)
-                end_turn(consumer, consumer < last or goes_on or step + 1 != end)
+                over = step + 1 == end and not goes_on
+                end_turn(consumer, consumer < last or not over)
                 wait(products)
                 free(t, tells, empty)
                 promote(other, products, rows[2], rows[3], columns)
