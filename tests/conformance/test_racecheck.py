@@ -1,0 +1,43 @@
+"""What racecheck prints is read, and the kernels that it is asked about are those that the machine finds in order or not."""
+
+import pytest
+from tiers import sweep_but
+
+from cuda_kernels.conformance import rings
+from cuda_kernels.conformance.racecheck import PRODUCTS, Access, compiled, found_by_machine, parse, with_opcodes
+from cuda_kernels.conformance.sass import disassemble
+from simlayout.errors import DeviceError
+
+TOLD = """========= COMPUTE-SANITIZER
+made 0123456789abcdef
+========= Error: Race reported between Read access at ring[abi:v333,x](unsigned long long, int)+{0:#x} in /tmp/rings.py:9
+=========     and Write access at ring[abi:v333,x](unsigned long long, int)+{1:#x} in /tmp/rings.py:8 [896 hazards]
+=========     and Write access at ring[abi:v333,x](unsigned long long, int)+0x8 [1 hazard]
+=========
+========= RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)
+"""
+
+
+@pytest.mark.parametrize("name", (*rings.RINGS, *rings.TWINS))
+def test_the_machine_finds_hazards_in_the_twins_alone(name):
+    assert bool(found_by_machine(name)[0]) == (name in rings.TWINS)
+
+
+@pytest.mark.parametrize("name", sweep_but(["scales of 1x128, cluster_m=2"], PRODUCTS))
+def test_the_products_that_racecheck_is_asked_about_are_in_order(name):
+    assert found_by_machine(name)[0] == []
+
+
+def test_a_report_becomes_races_with_the_opcodes_of_the_machine_code():
+    _, code = compiled("ring", 0)
+    read, copy = (next(i.offset for i in disassemble(code) if i.opcode.startswith(kind) and i.guard != "@!PT")
+                  for kind in ("LDS", "LDGSTS"))
+    (race,) = with_opcodes(parse(TOLD.format(read, copy)), code)
+    assert (race.level, race.first) == ("Error", Access("Read", read, "LDS"))
+    assert race.others == (Access("Write", copy, "LDGSTS.E", 896), Access("Write", 8, "", 1))
+
+
+def test_nothing_is_no_race_and_what_came_to_no_summary_is_an_error():
+    assert parse("========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)") == ()
+    with pytest.raises(DeviceError, match="came to no summary: .*Device not supported"):
+        parse("========= COMPUTE-SANITIZER\n========= Error: Device not supported")
