@@ -177,21 +177,27 @@ MATMUL = ("squares", "layers", "few", "transposes", "random")
 """The sets that are measured where none is named."""
 
 
+def _check_given(names, option, given, has):
+    """Raises SimlayoutError for an option that is given and for none of the named sets. has: whether it is for a Set."""
+    if given and not any(has(SETS[name]) for name in names):
+        having = ", ".join(name for name, bench_set in SETS.items() if has(bench_set))
+        verb, whose = ("has", "its") if len(names) == 1 else ("have", "their")
+        raise SimlayoutError(f"{option}: {', '.join(names)} {verb} shapes of {whose} own; it is for {having}")
+
+
 def cases_of(names, sizes=None, only=(), triton=False, seed=SEED):
     """[Case] of the named sets (none: MATMUL) in their order.
 
     sizes: M = N = K of the sets that have sizes; seed: of those that are drawn; only: texts of which a case must contain
-    one; triton: with a case of Triton's matmul behind each of matmul's. Raises SimlayoutError for names, sizes or texts that
-    leave nothing to measure.
+    one; triton: with a case of Triton's matmul behind each of matmul's. Raises SimlayoutError for names and texts that leave
+    nothing to measure, and for sizes or a seed of which no set asks.
     """
     names = list(dict.fromkeys(names or MATMUL))
     for name in names:
         if name not in SETS:
             raise SimlayoutError(f"there is no set {name!r} to measure; there are {', '.join(SETS)}")
-    sized = [name for name in names if SETS[name].sizes]
-    if sizes and not sized:
-        having = ", ".join(name for name, bench_set in SETS.items() if bench_set.sizes)
-        raise SimlayoutError(f"--sizes: {', '.join(names)} have shapes of their own; it is for {having}")
+    _check_given(names, "--sizes", bool(sizes), lambda bench_set: bench_set.sizes)
+    _check_given(names, "--seed", seed != SEED, lambda bench_set: bench_set.drawn)
     cases = []
     for name in names:
         bench_set = SETS[name]
