@@ -26,7 +26,8 @@ from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import SimlayoutError
 from simlayout.kernel import Problem
 
-NUMPY = {"f16": np.dtype(np.float16), "bf16": np.dtype(ml_dtypes.bfloat16), "e4m3": np.dtype(ml_dtypes.float8_e4m3fn)}
+NUMPY = {"f16": np.dtype(np.float16), "bf16": np.dtype(ml_dtypes.bfloat16), "e4m3": np.dtype(ml_dtypes.float8_e4m3fn),
+         "s8": np.dtype(np.int8)}
 
 SMALL = dict(stages=3, buffers=1, grouped=True)
 
@@ -175,10 +176,12 @@ SCALED = {
     "tensor": (Hopper(64, 64, scaled="tensor", **SMALL), (70, 0, 66)),
     "blocks": (Hopper(64, 32, scaled="1x128", dtype="e4m3", out="bf16", **SMALL), (70, 0, 66)),
     "blocks, columns": (Hopper(64, 32, c_major="M", scaled="128x1", dtype="e4m3", out="bf16", **SMALL), (70, 0, 66)),
+    "integers, lines": (Hopper(64, 32, c_major="M", scaled="lines", dtype="s8", out="bf16", **SMALL), (70, 0, 66)),
+    "integers, blocks": (Hopper(64, 32, scaled="1x128", dtype="s8", out="bf16", **SMALL), (70, 0, 66)),
 }
 
 
-@pytest.mark.parametrize("kind", sweep_but(["lines, columns", "blocks"], SCALED))
+@pytest.mark.parametrize("kind", sweep_but(["lines, columns", "blocks", "integers, lines"], SCALED))
 def test_scales_of_rows_and_of_each_groups_columns_are_those_of_the_groups_own_product(kind):
     config, sizes = SCALED[kind]
     rows, groups, offsets = operands(config, sizes, 5, 72, 272)
