@@ -30,7 +30,8 @@ class Finish:
 
 def finish_of(asked, given, b_shape, shape, strides, dtype):
     """The Finish of a call. asked: its activation, alpha and beta; given: {"bias", "residual", "multiply": Operand}, as far
-    as there are such; shape, strides (bytes), dtype: of out. Raises SimlayoutError for what does not fit.
+    as there are such; shape, strides (bytes), dtype: of out. With beta = 0 a residual is checked, and the epilogue has none:
+    what is not a number there is in no result, as in BLAS. Raises SimlayoutError for what does not fit.
 
     >>> str(finish_of(("gelu", 0.5, None), {}, (3, 4), (2, 4), (8, 2), "f16").epilogue)
     'alpha gelu'
@@ -49,8 +50,9 @@ def finish_of(asked, given, b_shape, shape, strides, dtype):
             _check_bias(x, b_shape, shape)
         else:
             _check_like_out(name, x, shape, strides)
-    epilogue = Epilogue(alpha != 1, "residual" in given, "n" * ("bias" in given), activation or "", "multiply" in given)
-    return Finish(epilogue, alpha, beta)
+    adds = "residual" in given and beta != 0
+    epilogue = Epilogue(alpha != 1, adds, "n" * ("bias" in given), activation or "", "multiply" in given)
+    return Finish(epilogue, alpha, beta if adds else 1.0)
 
 
 def _factor(name, value):

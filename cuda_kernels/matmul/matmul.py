@@ -158,7 +158,8 @@ def matmul(a: Any, b: Any, out: Any = None, *, kernel: str | Kernel = "auto", st
 
     alpha, beta: numbers, as float32; residual, multiply: arrays of out's shape, strides and dtype, each of which may be out
     itself; bias: of out's dtype, one for each column; activation: "relu", "gelu", "gelu_tanh" or "silu". What is named is
-    done in float32, in the order above, and rounded once (on GPUs of compute capability 9.0; K is at least 1).
+    done in float32, in the order above, and rounded once (on GPUs of compute capability 9.0; K is at least 1). With beta = 0
+    the residual is not read, as in BLAS: out may hold anything then, NaN among it.
 
     kernel: "auto", a name, a `Kernel` or a `Hopper` configuration, of which the types, the orders of memory, the scales and
     the epilogue become those of the arguments. stream: where to launch, a handle or a torch, CuPy, Numba or cuda.core

@@ -73,6 +73,20 @@ def test_elements_are_finished_in_the_order_that_is_said_whatever_the_shapes_and
         close(c, wanted, out)
 
 
+@pytest.mark.parametrize("beta", [0, 0.0, -0.0, 1e-60], ids=repr)
+@pytest.mark.parametrize("more", [{}, {"alpha": 0.5, "activation": "silu"}], ids=str)
+def test_a_residual_times_zero_is_not_read(machine, beta, more):
+    _, torch = machine
+    a, b = aligned(numbers((130, 64), F16)), aligned(numbers((64, 72), F16, 1))
+    plain, c = aligned(np.zeros((130, 72), F16)), aligned(np.full((130, 72), np.nan, F16))
+    host.matmul(torch.Tensor(a), torch.Tensor(b), torch.Tensor(plain), **more)
+    out = torch.Tensor(c)
+    host.plan_matmul(torch.Tensor(a), torch.Tensor(b), out, residual=out, beta=beta, **more)()
+    assert c.tobytes() == plain.tobytes() and np.isfinite(c).all()
+    with pytest.raises(SimlayoutError, match="residual has shape"):
+        host.matmul(torch.Tensor(a), torch.Tensor(b), out, residual=torch.Tensor(c[1:]), beta=beta, **more)
+
+
 @pytest.mark.parametrize("role", ["residual", "multiply"])
 @pytest.mark.parametrize("turned", [False, True])
 def test_out_may_be_its_own_residual_and_is_read_again_at_each_call(machine, role, turned):
