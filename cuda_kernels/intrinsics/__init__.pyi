@@ -37,8 +37,9 @@ from cuda_kernels.intrinsics.bulk import (
 from cuda_kernels.intrinsics.cluster import (
     griddepcontrol_launch_dependents,
     griddepcontrol_wait,
-    ld_shared_cluster_b128,
     ld_shared_cluster_v4_f32,
+    st_async_b128,
+    st_async_v4_f32,
 )
 from cuda_kernels.intrinsics.convert import cvt_f32_f16_high, cvt_f32_f16_low, cvt_rn_bf16x2_f32, cvt_rn_f16x2_f32
 from cuda_kernels.intrinsics.copy import (
@@ -116,6 +117,7 @@ from cuda_kernels.intrinsics.registers import (
 from cuda_kernels.intrinsics.shared import (
     ld_shared_b32,
     ld_shared_v2_f32,
+    ld_shared_v4_f32,
     ld_volatile_shared_b128,
     ld_volatile_shared_f32,
     ld_volatile_shared_v2_f32,
@@ -144,13 +146,14 @@ __all__ = [
     "griddepcontrol_launch_dependents", "griddepcontrol_wait", "here", "Instruction", "laneid",
     "ld_global_b128", "ld_global_b16", "ld_global_b32", "ld_global_b64", "ld_global_b8", "ld_global_bf16_if",
     "ld_global_bf16x2_if", "ld_global_f16_if", "ld_global_f16x2_if", "ld_global_f32", "ld_global_f32_if", "ld_relaxed_b128",
-    "ld_relaxed_v4_f32", "ld_shared_b32", "ld_shared_cluster_b128", "ld_shared_cluster_v4_f32", "ld_shared_v2_f32",
+    "ld_relaxed_v4_f32", "ld_shared_b32", "ld_shared_cluster_v4_f32", "ld_shared_v2_f32", "ld_shared_v4_f32",
     "ld_volatile_shared_b128", "ld_volatile_shared_f32", "ld_volatile_shared_v2_f32",
     "ldmatrix_sync", "ldmatrix_x1", "ldmatrix_x2", "ldmatrix_x4",
     "mbarrier_arrive_cluster_if", "mbarrier_arrive_expect_tx", "mbarrier_arrive_if", "mbarrier_init", "mbarrier_wait",
     "mma_m16n8k16_f16_f16_f16_f16", "mma_m16n8k16_f32_f16_f16_f32", "mma_m16n8k8_f32_f16_f16_f32", "mma_sync", "mul_rn_f32",
     "mul_rn_f64", "nctaid_x", "nctaid_y", "nctaid_z", "ntid_x", "ntid_y", "ntid_z", "prefetch_tensormap", "redux_sync_add",
-    "register_array", "s32", "Scalar", "setmaxnreg", "shfl_sync_idx", "shfl_sync_up_or_zero", "smid", "st_global_b128",
+    "register_array", "s32", "Scalar", "setmaxnreg", "shfl_sync_idx", "shfl_sync_up_or_zero", "smid", "st_async_b128",
+    "st_async_v4_f32", "st_global_b128",
     "st_global_b16", "st_global_b32", "st_global_b8", "st_global_f32", "st_global_v4_f32", "st_shared_b128",
     "st_shared_b16", "st_shared_b32", "st_shared_f32", "st_shared_v2_f32", "st_shared_v4_f32", "stmatrix_x2",
     "stmatrix_x2_trans", "stmatrix_x4", "stmatrix_x4_trans", "successor", "tid_x", "tid_y", "tid_z", "tma_load_3d",

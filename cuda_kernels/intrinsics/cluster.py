@@ -3,6 +3,7 @@
 import numpy as np
 
 from cuda_kernels.intrinsics.instruction import instruction
+from cuda_kernels.intrinsics.shared import _bytes
 from simlayout.hardware.tables.arch import LANES
 
 
@@ -15,12 +16,25 @@ def ld_shared_cluster_v4_f32(warp, address, rank):
     return tuple(data.view(np.float32).reshape(LANES, 4).T)
 
 
-@instruction("{ .reg .b32 r; mapa.shared::cluster.u32 r, $4, $5; ld.shared::cluster.v4.b32 {$0, $1, $2, $3}, [r]; }",
-             "b32 b32 b32 b32 <- u32 u32")
-def ld_shared_cluster_b128(warp, address, rank):
-    """Four words per lane from the shared memory of CTA `rank` of the cluster, as ld_shared_cluster_v4_f32."""
-    data = np.ascontiguousarray(warp.peer_load("ld.shared::cluster.b128", address, 16, rank))
-    return tuple(data.view(np.uint32).reshape(LANES, 4).T.astype(np.int64))
+def _send(type):
+    """The template of st.async of four values of a type: $0 to $2 are the address, the mbarrier and the rank."""
+    return ("{ .reg .b32 r, m; mapa.shared::cluster.u32 r, $0, $2; mapa.shared::cluster.u32 m, $1, $2;"
+            f" st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.{type} [r], {{$3, $4, $5, $6}}, [m]; }}")
+
+
+@instruction(_send("f32"), "<- u32 u32 u32 f32 f32 f32 f32")
+def st_async_v4_f32(warp, address, mbarrier, rank, v0, v1, v2, v3):
+    """Four f32 per lane to the shared memory of CTA `rank` of the cluster, at this CTA's address for the same place, 16-byte
+    aligned. Nobody waits for them here: their 16 bytes per lane complete on the mbarrier there, at this CTA's address for it
+    (PTX ISA: mapa, st.async)."""
+    warp.peer_store_async("st.async.b128", address, _bytes(*(np.asarray(v, np.float32) for v in (v0, v1, v2, v3))),
+                          rank, mbarrier)
+
+
+@instruction(_send("b32"), "<- u32 u32 u32 b32 b32 b32 b32")
+def st_async_b128(warp, address, mbarrier, rank, v0, v1, v2, v3):
+    """Four words per lane to the shared memory of CTA `rank` of the cluster, as st_async_v4_f32."""
+    warp.peer_store_async("st.async.b128", address, _bytes(v0, v1, v2, v3), rank, mbarrier)
 
 
 @instruction("griddepcontrol.wait;", "<-")

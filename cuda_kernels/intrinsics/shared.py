@@ -58,6 +58,13 @@ def ld_shared_v2_f32(warp, address):
     return loaded[:, 0], loaded[:, 1]
 
 
+@instruction("ld.shared.v4.f32 {$0, $1, $2, $3}, [$4];", "f32 f32 f32 f32 <- u32")
+def ld_shared_v4_f32(warp, address):
+    """Four f32 per lane; address 16-byte aligned."""
+    loaded = np.ascontiguousarray(warp.shared_load("ld.shared.b128", address, 16)).view(np.float32)
+    return tuple(loaded.T)
+
+
 @instruction("{ .reg .b16 h; cvt.u16.u32 h, $1; st.shared.b16 [$0], h; }", "<- u32 b32")
 def st_shared_b16(warp, address, value):
     """The low 2 bytes of a register per lane; address 2-byte aligned."""

@@ -13,12 +13,14 @@ from tiers import sweep_but
 
 from cuda_kernels.intrinsics import Instruction
 from cuda_kernels.kernels.hopper import pipeline as hopper_pipeline
-from cuda_kernels.kernels.hopper import producer
+from cuda_kernels.kernels.hopper import producer, wgmma_persistent
+from cuda_kernels.kernels.hopper import slices as hopper_slices
 from cuda_kernels.kernels.hopper import split as hopper_split
-from cuda_kernels.kernels.hopper.accesses import EXCHANGE, predict
+from cuda_kernels.kernels.hopper.accesses import predict
 from cuda_kernels.kernels.hopper.config import HOPPER, Hopper
 from cuda_kernels.kernels.hopper.kernel import kernel_of
 from cuda_kernels.kernels.hopper.order import order_of, tile_of
+from cuda_kernels.kernels.hopper.plan import plan_of
 from cuda_kernels.kernels.hopper.split import cutting_of, unit_of
 from simlayout import machine, numerics
 from simlayout.errors import HazardError, MachineError, SimlayoutError
@@ -74,13 +76,14 @@ def assert_right_and_as_predicted(config, M, N, K, matrices=(1, 1), sms=2):
     np.testing.assert_array_equal(np.ascontiguousarray(c).view(bits), wanted.view(bits))
     assert done.trace.hazards == done.trace.notes == ()
     whole, parts = config.cut(M, N, K, max(matrices), sms)
-    said = predict(config, M, N, K, max(matrices))
+    sliced = config.tiles(M, N, max(matrices)) - whole if config.slices > 1 else 0
+    said = predict(config, M, N, K, max(matrices), sliced=sliced)
     counts = {c.instruction: c for c in done.trace.by_instruction()}
     assert counts[config.wgmma].wavefronts == said.operand_wavefronts and done.trace.total().exact
-    if parts == 1:
+    if parts == 1 or sliced:
         assert_moved(counts, said, c.nbytes if config.store == "sectors" else 512 * said.stores)
-    elif config.slices > 1:
-        assert_exchanged(config, counts, config.tiles(M, N, max(matrices)) - whole)
+    if sliced:
+        assert_exchanged(counts, plan_of(config).exchanged(config.sharing * sliced))
 
 
 def assert_moved(counts, said, nbytes):
@@ -93,14 +96,11 @@ def assert_moved(counts, said, nbytes):
     assert (staged.instructions, staged.wavefronts, staged.ideal) == (said.stores, *[said.store_wavefronts] * 2)
 
 
-def assert_exchanged(config, counts, tiles):
-    """Each CTA of a sliced tile stores its accumulators once; each adds up a share of the columns, rounded up."""
-    warps = tiles * config.slices * config.consumers * 4
-    stored, loaded = counts["st.shared.b128"], counts["ld.shared::cluster.b128"]
-    written = warps * config.tile_n // 8
-    assert (stored.instructions, stored.wavefronts) == (written, written * int(EXCHANGE.analyze().wavefronts[0]))
-    loads = warps * config.slices * -(-config.tile_n // 8 // config.slices)
-    assert loaded.instructions == loads and loaded.bytes == 512 * loads
+def assert_exchanged(counts, said):
+    """What slices send one another, and what they add up, is what is predicted."""
+    for told in said:
+        done = counts[told.instruction]
+        assert (done.instructions, done.wavefronts, done.bytes) == (told.instructions, told.wavefronts, told.bytes)
 
 
 TMA = dict(stages=3, buffers=1)
@@ -190,10 +190,10 @@ def test_a_plan_predicts_all_products_of_a_batch(name):
 
 
 @cut_small_tiles
-@pytest.mark.parametrize("options", [dict(split=True), dict(slices=2)], ids=str)
-def test_a_plan_says_that_it_does_not_count_how_sums_of_cut_tiles_are_stored(options):
+@pytest.mark.parametrize("options, untold", [(dict(split=True), ["stage C", "store C"]), (dict(slices=2), [])], ids=str)
+def test_a_plan_counts_what_slices_exchange_and_says_that_it_does_not_how_split_tiles_are_stored(options, untold):
     said = assert_as_the_plan_says(Hopper(64, 64, **options, **TMA), 130, 136, 264, 1, 4)
-    assert [count.name for count in said.counts if not count.exact] == ["stage C", "store C"]
+    assert [count.name for count in said.counts if not count.exact] == untold
 
 
 @pytest.mark.parametrize("start", [0, 8])
@@ -222,6 +222,10 @@ CUT = {
     "slices, ragged": (Hopper(128, 80, 5, 1, slices=3), (133, 88, 203), 16),
     "slices, C by columns": (Hopper(64, 64, 4, 1, slices=4, b_major="MN", c_major="M"), (72, 72, 264), 20),
     "slices behind whole tiles": (Hopper(64, 64, slices=2, **TMA), (300, 64, 136), 4),
+    "slices that share loads": (Hopper(64, 32, slices=2, cluster_m=2, **TMA), (100, 24, 200), 4),
+    "slices that share all loads": (Hopper(64, 24, slices=2, cluster_m=2, cluster_n=2, c_major="M", **TMA), (128, 56, 264),
+                                    40),
+    "more slices than groups of columns": (Hopper(64, 16, 3, 1, slices=5), (40, 16, 400), 22),
 }
 """Configuration, (M, N, K), SMs: so that tiles are cut along K."""
 
@@ -274,7 +278,7 @@ def configurations(draw):
         config = Hopper(**options)
     except SimlayoutError:
         assume(False)
-    return config, 16 if config.slices > 2 else 6
+    return config, 22 if config.sharing * config.slices > 4 else 16 if config.slices > 2 else 6
 
 
 @pytest.mark.slow
@@ -326,6 +330,22 @@ def test_parts_that_are_added_up_before_they_are_released_or_acquired_are_a_race
     found = caught.value.hazard
     assert found.kind == "global race" and found.first.cta != found.second.cta
     assert found.first.file.endswith("split.py") and "uint8 array" in str(caught.value)
+
+
+@cut_small_tiles
+@pytest.mark.parametrize("fault, told", [("barrier", "no mbarrier at shared"), ("wait", "early read"),
+                                         ("bytes", "unwritten read")])
+def test_slices_that_send_before_the_others_are_there_or_read_before_all_has_come_are_found(monkeypatch, fault, told):
+    if fault == "barrier":                               # the mbarrier of the consumer is not set up
+        ring = wgmma_persistent.make_ring
+        monkeypatch.setattr(wgmma_persistent, "make_ring", lambda *taken: ring(*taken[:4], 0))
+    if fault == "wait":
+        monkeypatch.setattr(hopper_slices, "mbarrier_wait", Instruction("mbarrier_wait", "", (), (), no_wait))
+    if fault == "bytes":                                 # of its own sums alone
+        monkeypatch.setattr(hopper_slices, "piece_bytes", lambda columns: columns * 128)
+    config = Hopper(64, 64, slices=2, **TMA)
+    with pytest.raises(MachineError, match=told):
+        on_machine(config, *operands(config, 64, 64, 200), sms=3)
 
 
 def told(wanted):

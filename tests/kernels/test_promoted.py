@@ -143,10 +143,10 @@ def plant(patch, fault):
                       sync(barrier, threads))
     if fault == "copies":                                # nobody waits until scales have been copied
         patch.setattr(producer, "cp_async_mbarrier_arrive", lambda mbarrier: None)
-        patch.setattr(wgmma_persistent, "make_ring", lambda stages, at, readers, writers: ring(stages, at, readers, 1))
+        patch.setattr(wgmma_persistent, "make_ring", lambda stages, at, readers, *_: ring(stages, at, readers, 1))
     if fault == "readers":                               # the first warp that has read its scales frees the stage of all
         patch.setattr(wgmma_persistent, "make_ring",
-                      lambda stages, at, readers, writers: ring(stages, at, readers // 4, writers))
+                      lambda stages, at, readers, writers, *_: ring(stages, at, readers // 4, writers))
     if fault == "lanes":                                 # a lane frees the stage though others of its warp may yet read
         patch.setattr(promote, "bar_warp_sync", lambda: None)
     if fault == "products":                              # sums are promoted before the tensor core has made them

@@ -40,9 +40,10 @@ STORE_LINES = Access("store lines", "stmatrix.x4", Layout((64, PITCH), (PITCH, 1
                     lambda tid, i: (across(tid, 0)[0], 8 * i + across(tid, 0)[1]), {"tid": 128, "i": PITCH // 8 - 1}, "f16")
 """The same part of C in lines, at most 200 columns of it: 16 columns from 8 i on."""
 
-EXCHANGE = Access("exchange", "st.shared.b128", Layout((128, 32, 4), (4, 512, 1)), lambda tid, j: (tid, j, 0),
-                  {"tid": 128, "j": 32}, "f32")
-"""The accumulators 4 j to 4 j + 3 of a warpgroup's threads, where other CTAs of the cluster read them."""
+EXCHANGE = Access("exchange", "ld.shared.b128", Layout((128, 36, 4), (4, 512, 1)), lambda tid, j: (tid, j, 0),
+                  {"tid": 128, "j": 36}, "f32")
+"""Four neighbouring accumulators of a warpgroup's threads, number j of what the CTAs of a cluster send one another: at most
+36, those of 256 columns in 6 slices."""
 
 EMITTED = {"wgmma": (STORE_N64, STORE_N32, STORE_N16, STORE_M, STORE_LINES, EXCHANGE)}
 
@@ -82,11 +83,13 @@ class Tiles:
     boxes: int
 
 
-def tiles_of(config, M, N, matrices=1, sizes=()):
-    """The Tiles of a Hopper configuration for one product. sizes: of a grouped configuration, the rows of each group."""
+def tiles_of(config, M, N, matrices=1, sizes=(), sliced=0):
+    """The Tiles of a Hopper configuration for one product. sizes: of a grouped configuration, the rows of each group;
+    sliced: tiles, those that share loads counted once, that are cut into slices, which store them directly."""
     if not config.grouped:
         tiles = config.sharing * config.tiles(M, N, matrices)
-        return Tiles(tiles, *[tiles * config.row_bands] * 2, tiles * config.row_bands * len(config.box_starts))
+        stored = (tiles - config.sharing * sliced) * config.row_bands
+        return Tiles(tiles, tiles * config.row_bands, stored, stored * len(config.box_starts))
     down, (along, across) = config.c_major == "M", config.turned(config.cluster_m, config.cluster_n)
     high, beside = config.group_height // along, across * config.group_grid(M, N, 1)[1]
     tiles = beside * sum(along * -(-rows // config.group_height) for rows in sizes)
@@ -105,12 +108,13 @@ def tiles_of(config, M, N, matrices=1, sizes=()):
     return Tiles(tiles, multiplied, of_bands(1), -(-M // 64) * boxes)
 
 
-def predict(config, M, N, K, matrices=1, sizes=()):
-    """The HopperCounts of a Hopper configuration for one product, without cut tiles or slices; sizes: as of `tiles_of`.
+def predict(config, M, N, K, matrices=1, sizes=(), sliced=0):
+    """The HopperCounts of a Hopper configuration for one product, unless `split` cuts tiles; sizes, sliced: as of
+    `tiles_of`.
 
     Boxes that stick out of the matrices count whole: TMA writes their zeros, wgmma reads them.
     """
-    done, steps = tiles_of(config, M, N, matrices, sizes), -(-K // config.depth)
+    done, steps = tiles_of(config, M, N, matrices, sizes, sliced), -(-K // config.depth)
     stores = done.stored * 4 * config.staged_blocks
     (per_store,) = set(store_access(config).analyze().wavefronts.tolist())
     wgmmas = done.multiplied * steps * 4

@@ -10,16 +10,14 @@ from cuda_kernels.intrinsics.wgmma import wgmma_steps
 from cuda_kernels.kernels.hopper.epilogue import EPILOGUES
 from cuda_kernels.kernels.hopper.order import order_of
 from cuda_kernels.kernels.hopper.parts import depth_of, load_box
+from cuda_kernels.kernels.hopper.places import BARRIERS
 from cuda_kernels.kernels.hopper.rules import CHOICES, ONLY, check
 from cuda_kernels.kernels.hopper.scales import grains_of, scales_of_stage
 from cuda_kernels.kernels.hopper.sectors import LAP, STAGING_BYTES
-from cuda_kernels.kernels.hopper.split import cutting_of, piece_bytes
+from cuda_kernels.kernels.hopper.split import cutting_of, exchanged_bytes, piece_bytes
 from simlayout.algebra.dtypes import TYPES
 from simlayout.hardware.matrix.operand_tile import K_BYTES, OperandTile
 from simlayout.hardware.tables.arch import LANES
-
-BARRIERS = 16
-"""Bytes of the mbarriers of a stage."""
 
 CLUSTERS, CLUSTERS_SMS = np.array([0, 132, 66, 39, 30, 22, 17, 15, 15]), 132
 """Clusters of 1, 2, ... 8 CTAs, one to an SM, that are on the GPU at a time, and its SMs: a cluster lies in one GPC, and
@@ -251,6 +249,16 @@ class Hopper:
         return {"tma": by_boxes, "sectors": by_sectors, "direct": 0}[self.store]
 
     @property
+    def exchanged_bytes(self):
+        """Bytes of shared memory in which one consumer gets the parts of its sums that slices send."""
+        return exchanged_bytes(self.tile_n, self.slices)
+
+    @property
+    def come_bytes(self):
+        """Bytes of the mbarriers that count these, one per consumer."""
+        return 8 * self.consumers * (self.slices > 1)
+
+    @property
     def scale_bytes(self):
         """Bytes of shared memory for the scales of a stage: f32 of all rows and columns of the tile, or CHUNKs of
         columns."""
@@ -263,9 +271,10 @@ class Hopper:
 
     @property
     def shared_bytes(self):
-        """Dynamic shared memory per CTA, in bytes: stages, staging, mbarriers, scales."""
+        """Dynamic shared memory per CTA, in bytes: stages, staging, what slices send, mbarriers, scales."""
         of_stages = self.stages * (self.stage_bytes + BARRIERS + self.scale_bytes)
-        return of_stages + self.consumers * (self.staging_bytes + 4 * self.lines_scales)
+        of_consumers = self.consumers * (self.staging_bytes + self.exchanged_bytes + 4 * self.lines_scales)
+        return of_stages + of_consumers + self.come_bytes
 
     @property
     def python(self):

@@ -62,7 +62,7 @@ def make_teller_of(config):
     return of_warp if grains_of(config.scaled) else of_all
 
 
-def make_write(config, places):
+def make_write(config, places, ctas):
     """write(acc, other, smem, t, consumer, unit, c, row, col, matrix, target): the consumer's bands of C, or, where the unit
     is a part of a tile, this CTA's share of the sum of all parts.
 
@@ -71,7 +71,7 @@ def make_write(config, places):
     `make_body`.
     """
     bands, own_bands = config.bands, first_bands(config)
-    store, reduce, add_slices = make_store(config, places), make_reduce(config), make_add_slices(config)
+    store, reduce, add_slices = make_store(config, places), make_reduce(config), make_add_slices(config, places, ctas)
     _, lines_here = make_lines(config)
 
     def write_whole(acc, other, smem, t, consumer, unit, c, row, col, matrix, target):
@@ -166,7 +166,7 @@ def make_consume(config, places, ring, ctas, unit_at, walk):
     copied, by_sectors = config.store != "direct", config.store == "sectors"
     pingpong, cluster = config.pingpong, config.sharing
     make_unit = make_promoted_unit if grains_of(config.scaled) else make_multiply_unit
-    (hold, multiply_unit, finish), write = make_unit(config, places, ring, ctas), make_write(config, places)
+    (hold, multiply_unit, finish), write = make_unit(config, places, ring, ctas), make_write(config, places, ctas)
     bring, arrived, found = make_bring(config, places)
     await_turn, end_turn = make_turns(config.consumers if pingpong else 1)
     pass_over = make_pass_over(config, ctas, unit_at)

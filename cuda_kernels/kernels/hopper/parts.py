@@ -253,7 +253,12 @@ def make_store_quad(config):
         if left > 1:
             st_global_b16(at + step, pair >> 16)
 
-    store_pair = store_32 if TYPES[config.out].bytes == 4 else store_16
+    def store_together(at, step, low, high, left):
+        if left > 0:                                     # lines start on 16 bytes, and so no pair ends a line
+            st_global_b32(at, pack(high, low))
+
+    in_lines = store_together if config.store == "tma" and config.c_major == "N" else store_16
+    store_pair = store_32 if TYPES[config.out].bytes == 4 else in_lines
 
     def store(c, row, col, extent, v0, v1, v2, v3):
         M, N, lines = extent

@@ -33,8 +33,9 @@ class Ring:
     begin: object
 
 
-def make_ring(stages, at_full, readers, writers=1):
-    """The Ring of `stages` stages; readers: arrivals that release one; writers: those that fill it, beside the bytes."""
+def make_ring(stages, at_full, readers, writers=1, others=0):
+    """The Ring of `stages` stages; readers: arrivals that release one; writers: those that fill it, beside the bytes;
+    others: how many mbarriers of one arrival lie behind those of the stages."""
     last, at_empty = stages - 1, at_full + 8 * stages
 
     def next_stage(stage):
@@ -49,6 +50,8 @@ def make_ring(stages, at_full, readers, writers=1):
         for i in range(stages):                          # by one thread: at an address per lane, 32 ns each (measured)
             mbarrier_init(u32(smem + at_full + 8 * i), u32(writers))
             mbarrier_init(u32(smem + at_empty + 8 * i), u32(readers))
+        for i in range(others):
+            mbarrier_init(u32(smem + at_empty + 8 * (stages + i)), u32(1))
         fence_mbarrier_init()
 
     return Ring(next_stage, next_parity, begin)
@@ -58,11 +61,11 @@ def make_ring(stages, at_full, readers, writers=1):
 class Cluster:
     """Device functions of a CTA's place among those that share its loads.
 
-    peers: CTAs that a release is told to; rank(); place(rank): which of the CTAs below one another, which of those beside
-    one another; of_row(down), of_col(right): those that get a part of its rows of A, of its columns of B, as bits;
-    first_row, first_col: of its tile of C; first_unit(), next_unit(unit): the work of the cluster; teller(t, down, right):
-    what release(t, teller, condition, address) takes with thread t = 0, 1, ...: alone, whether it is the one that tells, in
-    a cluster the CTA that it tells, which are those below and above, then those beside.
+    peers: CTAs that a release is told to; rank(): among those that share loads; place(rank): which of the CTAs below one
+    another, which of those beside one another; of_row(down), of_col(right): those that get a part of its rows of A, of its
+    columns of B, as bits; first_row, first_col: of its tile of C; first_unit(), next_unit(unit): the work of those that
+    share loads; teller(t, down, right): what release(t, teller, condition, address) takes with thread t = 0, 1, ...: alone,
+    whether it is the one that tells, in a cluster the CTA that it tells, which are those below and above, then those beside.
     """
 
     peers: int
@@ -78,8 +81,8 @@ class Cluster:
     release: object
 
 
-def make_release(below, beside):
-    """(teller, release) of `Cluster`."""
+def make_release(below, beside, first):
+    """(teller, release) of `Cluster`; first(): the rank of the first CTA that shares loads with this one."""
     peers = below + beside - 1
 
     def leader(t, down, right):
@@ -87,9 +90,9 @@ def make_release(below, beside):
 
     def peer_of(t, down, right):
         if below == 1 or beside == 1:
-            return t
+            return s32(first() + t)
         other, near = s32(t - below), s32(t < below)
-        return s32(near * (t + below * right) + (1 - near) * (down + below * (other + (other >= right))))
+        return s32(first() + near * (t + below * right) + (1 - near) * (down + below * (other + (other >= right))))
 
     def release_own(t, teller, condition, address):
         mbarrier_arrive_if(s32(teller * condition), address)
@@ -101,12 +104,17 @@ def make_release(below, beside):
 
 
 def make_cluster(config):
-    """The Cluster of a Hopper configuration."""
+    """The Cluster of a Hopper configuration. Of one with slices, those that share loads follow one another."""
     rows, cols, below, beside, size = (config.tile_m, config.step_n, config.cluster_m, config.cluster_n, config.sharing)
-    first_row_of_ctas = sum(1 << below * i for i in range(beside))
+    first_row_of_ctas, slices = sum(1 << below * i for i in range(beside)), config.slices
 
     def rank():
+        if slices > 1:
+            return s32(cluster_ctarank() - first())
         return cluster_ctarank() if size > 1 else s32(0)
+
+    def first():
+        return s32(size * quotient(cluster_ctarank(), size)) if slices > 1 else s32(0)
 
     def place(rank):
         if below == 1:
@@ -114,10 +122,10 @@ def make_cluster(config):
         return (rank, s32(0)) if beside == 1 else (s32(rank % below), s32(rank // below))
 
     def of_row(down):
-        return u32(first_row_of_ctas << down)
+        return u32(first_row_of_ctas << s32(first() + down))
 
     def of_col(right):
-        return u32(((1 << below) - 1) << (below * right))
+        return u32(((1 << below) - 1) << s32(first() + below * right))
 
     def first_row(tile_row, down):
         return s32(rows * (below * tile_row + down)) if below > 1 else s32(rows * tile_row)
@@ -132,4 +140,4 @@ def make_cluster(config):
         return s32(unit + nctaid_x()) if size == 1 else s32(unit + quotient(nctaid_x(), size))
 
     return Cluster(below + beside - 1, rank, place, of_row, of_col, first_row, first_col, first_unit, next_unit,
-                   *make_release(below, beside))
+                   *make_release(below, beside, first))

@@ -5,13 +5,15 @@ from functools import cached_property
 
 import numpy as np
 
-from cuda_kernels.kernels.hopper.accesses import emitted_function, predict, store_access, tiles_of
+from cuda_kernels.kernels.hopper.accesses import EXCHANGE, emitted_function, predict, store_access, tiles_of
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.kernels.hopper.epilogue import EPILOGUES
 from cuda_kernels.kernels.hopper.epilogue_proof import prove_reads
 from cuda_kernels.kernels.hopper.mma_tma_plan import make_plan
 from cuda_kernels.kernels.hopper.parts import make_load
 from cuda_kernels.kernels.hopper.scales import column_scales, grains_of, scales_of_stage
+from cuda_kernels.kernels.hopper.slices import owners
+from cuda_kernels.kernels.hopper.split import owned_at_most
 from cuda_kernels.kernels.hopper.window_proof import prove_windows
 from cuda_kernels.kernels.kernel import check_as_emitted
 from simlayout.hardware.matrix.tma import TensorMap
@@ -91,6 +93,8 @@ class WgmmaPlan(TmaPlan):
         """What `prove` proves, as a sentence."""
         of_c = "; C is staged without conflicts" if self.accesses else ""
         read = EPILOGUES[self.config.epilogue].reads
+        if self.config.slices > 1:
+            of_c += "; slices exchange their sums without conflicts"
         added = f"; each element of {', '.join(read)} is read where C's is stored" if read else ""
         return f"A, B: wgmma reads every element where the kernel's TMA loads put it{of_c}{added}"
 
@@ -101,11 +105,15 @@ class WgmmaPlan(TmaPlan):
 
     def predict(self, M, N, K, sms=CPU_SMS, sizes=(), matrices=1):
         """The Prediction of so many products; a K step's clocks are of wgmma, and of the wavefronts that read its operands.
-        sizes: of a grouped configuration, the rows of each group. Where tiles are cut along K, only what is loaded and
+        sizes: of a grouped configuration, the rows of each group. Where `split` cuts tiles along K, only what is loaded and
         multiplied is exact: their sums are added up, and stored, another way."""
-        config, totals = self.config, predict(self.config, M, N, K, matrices, sizes)
+        config, parts, sliced = self.config, 1, 0
+        if not config.grouped:
+            whole, parts = config.cut(M, N, K, matrices, sms)
+            sliced = (config.tiles(M, N, matrices) - whole) * (config.slices > 1)
+        totals = predict(config, M, N, K, matrices, sizes, sliced)
         steps, matrices = -(-K // config.depth), max(matrices, len(sizes))
-        done = tiles_of(config, M, N, matrices, sizes)
+        done = tiles_of(config, M, N, matrices, sizes, sliced)
         wgmmas, wavefronts = 4 * config.row_bands, operand_wavefronts(config.wgmma)[0]
         counts = [self.loaded(done.tiles, steps),
                   AccessCount("multiply", config.wgmma, 16 * done.multiplied * steps, *[totals.operand_wavefronts] * 2),
@@ -114,10 +122,23 @@ class WgmmaPlan(TmaPlan):
         for access in self.accesses:
             stored += [AccessCount("stage C", access.instruction, totals.stores, *[totals.store_wavefronts] * 2),
                        self.stored(M * matrices, N, done)]
-        if not config.grouped and config.cut(M, N, K, matrices, sms)[1] > 1:
+        if parts > 1 and not sliced:
             stored = [replace(count, exact=False) for count in stored]
-        return Prediction((*counts, *stored), config.grid(M, N, K, matrices, sms), steps, wgmmas * wavefronts,
+        counts += *stored, *self.exchanged(config.sharing * sliced)
+        return Prediction(tuple(counts), config.grid(M, N, K, matrices, sms), steps, wgmmas * wavefronts,
                           wgmmas * config.tile_n / 2, self.multiply)
+
+    def exchanged(self, tiles):
+        """The counts of the sums of so many tiles that slices send one another, and of what they add up."""
+        config, groups = self.config, self.config.tile_n // 8
+        if not tiles:
+            return ()
+        warps = 4 * config.consumers * tiles
+        sent, own = warps * config.slices * groups, len({owner for owner, _ in owners(groups, config.slices)})
+        added = warps * own * config.slices * owned_at_most(config.tile_n, config.slices)
+        (per_load,) = set(EXCHANGE.analyze().wavefronts.tolist())
+        return (AccessCount("send sums", "st.async.b128", sent, 0, 0, bytes=512 * sent),
+                AccessCount("add up sums", "ld.shared.b128", added, *[added * per_load] * 2))
 
     def stored(self, M, N, done):
         """The count of the copies of C to global memory, of so many Tiles: whole boxes, or lines as far as they lie in C,
@@ -171,6 +192,9 @@ class WgmmaPlan(TmaPlan):
         for access in self.accesses:
             certificates[access.name] = verify(access)
             _as_emitted(access, "wgmma")
+        if config.slices > 1:
+            certificates[EXCHANGE.name] = verify(EXCHANGE)
+            _as_emitted(EXCHANGE, "wgmma")
         if EPILOGUES[config.epilogue].reads:
             certificates["epilogue"] = prove_reads(config)
         if any(config.windows):

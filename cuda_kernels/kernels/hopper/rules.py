@@ -130,17 +130,17 @@ RULES = (
     Rule(lambda c: c.store == "tma" and c.epilogue != "" and c.tile_n % c.box_n > 0,
          lambda c: f"epilogue = {c.epilogue!r} with tile_n = {c.tile_n}: boxes of {c.box_n} columns overlap, and would read "
                    "a residual that has been stored; use another box or tile_n"),
-    Rule(lambda c: c.sharing > 8,
-         lambda c: f"cluster_m = {c.cluster_m}, cluster_n = {c.cluster_n}: a cluster has at most 8 CTAs"),
+    Rule(lambda c: c.cluster_ctas > 8,
+         lambda c: f"cluster_m = {c.cluster_m}, cluster_n = {c.cluster_n}, slices = {c.slices}: a cluster has at most 8 "
+                   "CTAs"),
     Rule(lambda c: c.tile_m % (64 * c.bands) > 0,
          lambda c: f"tile_m = {c.tile_m} is no multiple of the {64 * c.bands} rows of a consumer"),
     Rule(lambda c: bool(to_set(c)),
          lambda c: f"{c.body} is a simpler kernel: set {', '.join(to_set(c))}"),
     Rule(lambda c: c.split and not c.persistent,
          lambda c: "split=True needs persistent=True: the CTAs of a cut tile wait for one another"),
-    Rule(lambda c: c.slices > 1 and (c.sharing > 1 or c.split or c.bands > 1 or not c.persistent),
-         lambda c: "slices need persistent=True, split=False, bands=1 and cluster_m=cluster_n=1: their CTAs form the "
-                   "cluster, and cut tiles their own way"),
+    Rule(lambda c: c.slices > 1 and (c.split or c.bands > 1 or not c.persistent),
+         lambda c: "slices need persistent=True, split=False and bands=1: they cut tiles their own way"),
     Rule(lambda c: c.pingpong and (c.slices > 1 or not c.persistent or c.row_bands != c.bands),
          lambda c: "pingpong needs persistent=True, slices=1 and tile_m=64, or 128 with bands=2: its two consumers have a "
                    "tile each"),
@@ -158,9 +158,6 @@ RULES = (
                    + ('"1x128" or "1x1"' if c.c_major == "N" else '"128x1" or "1x1"')),
     Rule(lambda c: c.body == "wgmma_persistent" and c.stages < 2,
          lambda c: f"stages = {c.stages}: a stage is released one step after it was read, so at least 2"),
-    Rule(lambda c: c.slices > 1 and 4 * c.tile_m * c.tile_n > c.stages * c.stage_bytes,
-         lambda c: f"{c.slices} slices add up f32 tiles of {4 * c.tile_m * c.tile_n} bytes where the stages were, "
-                   f"{c.stages * c.stage_bytes} bytes: use more stages"),
     Rule(lambda c: c.accumulators + other_registers(c) > c.consumer_registers,
          lambda c: f"{c.tile_m}x{c.tile_n} with {c.resident} CTAs of {c.block} threads per SM: a thread may have "
                    f"{c.consumer_registers} registers, {c.accumulators} of them accumulators, and needs "

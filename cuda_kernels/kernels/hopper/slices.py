@@ -1,48 +1,79 @@
-"""Tiles that the CTAs of a cluster cut along K; they add up their parts through distributed shared memory.
+"""Tiles that the CTAs of a cluster cut along K; they add up their parts in shared memory.
 
-As `split`, it keeps SMs busy that the tiles of the last wave leave idle; it costs no workspace in global memory, and
-the wait of a cluster instead of the GPU's. The parts are added in order, the first one first: the same bits in every run.
-Work comes in the same units. Full waves of tiles are whole, so that a unit's part is the CTA's rank in its cluster.
+As `split`, it keeps SMs busy that the tiles of the last wave leave idle, and costs no workspace in global memory. Each CTA
+owns some of the tile's columns: all send their sums of these to its shared memory, where they complete on an mbarrier of the
+consumer (st.async), and it adds them up in order, the first part first: the same bits in every run. So nobody waits for the
+others but for what he needs of them. Work comes in the same units, each of the CTAs that share loads. Full waves of tiles
+are whole, so that a unit's part is its number in the cluster.
 """
 
 from cuda_kernels.emitted.wgmma import exchange
-from cuda_kernels.intrinsics import bar_sync_some, cluster_sync, s32, u32
+from cuda_kernels.intrinsics import mbarrier_arrive_expect_tx, mbarrier_wait, s32, u32
 from cuda_kernels.kernels.hopper.order import quotient
 from cuda_kernels.kernels.hopper.parts import make_store_quad
+from cuda_kernels.kernels.hopper.split import owned_at_most, piece_bytes
 from cuda_kernels.kernels.hopper.sums import SUMS
 
 
-def make_add_slices(config):
-    """add(acc, stages, t, consumer, part, c, row, col, extent): writes this CTA's share of the columns of the consumer's
-    64 rows of C, summed over the cluster. All stages must have been multiplied.
+def first_owned(part, groups, slices):
+    """The first of a tile's groups of 8 columns that the CTA with this part owns; it owns those up to the next part's."""
+    return quotient(part * groups, slices)
 
-    stages: shared address where they were; c: address of the matrix; row, col: the consumer's first ones; extent: (M, N,
-    elements from line to line). All threads of the cluster meet once in `cluster_sync` meanwhile, the producers' too; it is
-    the last thing that a CTA works on.
+
+def owners(groups, slices):
+    """((owner, how many of its groups come before), ...) of each group of 8 columns of a tile.
+
+    >>> owners(5, 3)
+    ((0, 0), (1, 0), (1, 1), (2, 0), (2, 1))
+    """
+    first = [part * groups // slices for part in range(slices + 1)]
+    return tuple((part, j - first[part]) for part in range(slices) for j in range(first[part], first[part + 1]))
+
+
+def make_add_slices(config, places, ctas):
+    """add(acc, smem, t, consumer, part, c, row, col, extent): writes this CTA's share of the columns of the consumer's
+    64 rows of C, summed over the CTAs that have parts of its tile.
+
+    c: address of the matrix; row, col: the consumer's first ones; extent: (M, N, elements from line to line). It is the last
+    thing that a CTA works on. All CTAs of the cluster must have begun.
     """
     slices, groups, store_quad = config.slices, config.tile_n // 8, make_store_quad(config)
-    share, shared = SUMS[config.sums].share, SUMS[config.sums].shared
-    part_bytes, consuming = 256 * config.tile_n, 128 * config.consumers
-    at_once = -(-groups // slices)                       # so many loads are under way together
+    send, held = SUMS[config.sums].send, SUMS[config.sums].held
+    most, own_bytes, part_bytes = owned_at_most(config.tile_n, slices), config.exchanged_bytes, slices * piece_bytes(8)
+    at_parts, at_come, to = places.parts, places.come, owners(groups, slices)
+    sharing, rank = config.sharing, ctas.rank
 
-    def add(acc, stages, t, consumer, part, c, row, col, extent):
-        mine = s32(stages + part_bytes * consumer)
-        bar_sync_some(u32(8), u32(consuming))            # no consumer's products read the stages any more
+    def send_all(acc, mine, come, t, part):
         for j in range(groups):
-            share(u32(mine + exchange(t, j)), acc[4 * j], acc[4 * j + 1], acc[4 * j + 2], acc[4 * j + 3])
-        cluster_sync()
-        at_row, at_col = s32(row + t // 32 * 16 + t % 32 // 4), s32(col + t % 4 * 2)
-        first, last = quotient(part * groups, slices), quotient((part + 1) * groups, slices)
-        for i in range(at_once):
-            at = u32(mine + exchange(t, s32(min(first + i, groups - 1))))
-            s0, s1, s2, s3 = shared(at, u32(0))
+            owner, i = to[j]
+            at, cta = u32(mine + exchange(t, s32(slices * i + part))), u32(sharing * owner + rank())
+            send(at, come, cta, acc[4 * j], acc[4 * j + 1], acc[4 * j + 2], acc[4 * j + 3])
+
+    def add_up(acc, mine, t, owned):
+        """acc[4 i ...]: of the groups that this CTA owns, the sums over all parts; the last one's again where it owns fewer
+        than others."""
+        for i in range(most):
+            at = s32(slices * min(i, owned - 1))
+            s0, s1, s2, s3 = held(u32(mine + exchange(t, at)))
             for other in range(1, slices):
-                p0, p1, p2, p3 = shared(at, u32(other))
+                p0, p1, p2, p3 = held(u32(mine + exchange(t, s32(at + other))))
                 s0, s1, s2, s3 = s0 + p0, s1 + p1, s2 + p2, s3 + p3
             acc[4 * i], acc[4 * i + 1], acc[4 * i + 2], acc[4 * i + 3] = s0, s1, s2, s3
-        for i in range(at_once):
-            if first + i < last:
-                store_quad(c, at_row, s32(at_col + 8 * (first + i)), extent, acc[4 * i], acc[4 * i + 1], acc[4 * i + 2],
+
+    def add(acc, smem, t, consumer, part, c, row, col, extent):
+        mine, come = s32(smem + at_parts + own_bytes * consumer), u32(smem + at_come + 8 * consumer)
+        first = first_owned(part, groups, slices)
+        owned = s32(first_owned(part + 1, groups, slices) - first)
+        if t == 0:
+            mbarrier_arrive_expect_tx(come, u32(part_bytes * owned))
+        send_all(acc, mine, come, t, part)
+        mbarrier_wait(come, u32(0))
+        if owned > 0:
+            add_up(acc, mine, t, owned)
+        at_row, at_col = s32(row + t // 32 * 16 + t % 32 // 4), s32(col + t % 4 * 2 + 8 * first)
+        for i in range(most):
+            if i < owned:
+                store_quad(c, at_row, s32(at_col + 8 * i), extent, acc[4 * i], acc[4 * i + 1], acc[4 * i + 2],
                            acc[4 * i + 3])
 
     return add

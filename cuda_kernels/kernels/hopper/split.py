@@ -35,6 +35,25 @@ def piece_bytes(columns):
     return 2048 * (columns // 8)
 
 
+def owned_at_most(columns, slices):
+    """Groups of 8 columns of a tile of so many that each of its slices adds up at most.
+
+    >>> owned_at_most(80, 3)
+    4
+    """
+    return -(-columns // 8 // slices)
+
+
+def exchanged_bytes(columns, slices):
+    """Bytes of shared memory for the parts of what a slice adds up of 64 rows of a tile of so many columns; 0 where no tile
+    is cut into slices.
+
+    >>> exchanged_bytes(64, 4), exchanged_bytes(80, 3), exchanged_bytes(80, 1)
+    (16384, 24576, 0)
+    """
+    return slices * piece_bytes(8 * owned_at_most(columns, slices)) if slices > 1 else 0
+
+
 def _part_of(tile, part, steps, by_parts):
     """(tile, part, first step, one past the last step)."""
     return s32(tile), part, divided(part * steps, by_parts), divided((part + 1) * steps, by_parts)

@@ -12,9 +12,7 @@ from cuda_kernels.intrinsics import (
     bar_arrive_some,
     bar_sync_some,
     cluster_arrive_relaxed,
-    cluster_sync,
     cluster_wait,
-    ctaid_x,
     f32_of_bits,
     griddepcontrol_launch_dependents,
     griddepcontrol_wait,
@@ -36,21 +34,22 @@ from cuda_kernels.kernels.hopper.walk import make_walk
 from simlayout.hardware.tables.arch import LANES
 
 PRODUCER = 9
-"""The named barrier of the producer's warps; 0 is all threads', then come the consumers'; 8 is that of `slices`, 10 is the
-first one of `turns`."""
+"""The named barrier of the producer's warps; 0 is all threads', then come the consumers'; 10 is the first one of `turns`."""
 
 
 def make_meeting(config):
     """(show_mbarriers(), await_mbarriers()): the producer shows that the mbarriers are set up, first to its own warps if a
-    second one uses them; the consumers wait until those of all CTAs of the cluster are."""
-    block, cluster = config.block, config.sharing
+    second one uses them; the consumers wait until those of all CTAs of the cluster are. So does the producer if it sends
+    something there; if only slices do, it waits when it has nothing else to do."""
+    block, sharing, cluster = config.block, config.sharing, config.cluster_ctas
 
     def show_mbarriers():
         if cluster > 1:
             cluster_arrive_relaxed()
-            cluster_wait()                               # those of the peers are there
         else:
             bar_arrive_some(u32(0), u32(block))
+        if sharing > 1:
+            cluster_wait()                               # those of the peers are there
 
     def show_to_warps():                                 # one barrier for all would do, but compute-sanitizer's synccheck
         bar_sync_some(u32(PRODUCER), u32(128))           # wants all threads to wait at the same place then
@@ -63,7 +62,7 @@ def make_meeting(config):
         else:
             bar_sync_some(u32(0), u32(block))
 
-    return show_to_warps if grains_of(config.scaled) and cluster == 1 else show_mbarriers, await_mbarriers
+    return show_to_warps if grains_of(config.scaled) and sharing == 1 else show_mbarriers, await_mbarriers
 
 
 def make_change_registers(config):
@@ -94,7 +93,7 @@ def make_body(config):
     places, ctas = Places.of(config), make_cluster(config)
     scales = grains_of(config.scaled) is not None
     ring = make_ring(config.stages, places.full, config.tile_consumers * ctas.peers * (4 if scales else 1),
-                     1 + LANES * scales)
+                     1 + LANES * scales, config.consumers * (slices > 1))
     begin, rank_in_cluster = ring.begin, ctas.rank
     unit_at = slice_of if slices > 1 else unit_of if config.split else tile_unit
     walk, by_warp = make_walk(config, ctas), config.grouped
@@ -126,8 +125,8 @@ def make_body(config):
                 produce(smem, rank, (map_a, map_b, batched_a, batched_b), tiles_m, tiles_n, there)
             if scales and uniform(s32(u32(tid) // u32(LANES))) == 4 * consumers + 1:
                 produce_scales(smem, rank, (M, N, ldc), tiles_m, tiles_n, there)
-            if slices > 1 and ctaid_x() < units - whole:
-                cluster_sync()                           # as the consumers do when they add up the slices of a tile
+            if slices > 1 and below * beside == 1:
+                cluster_wait()
         else:
             if by_tma and tid == 0:
                 prefetch_tensormap(map_c)
@@ -137,8 +136,6 @@ def make_body(config):
             griddepcontrol_wait()
             target = (map_c, c, matrix_c, (M, N, ldc), (workspace, counters))
             consume(smem, rank, s32(tid % 128), warpgroup, target, tiles_m, tiles_n, counted(work, tiles_m, tiles_n))
-        if slices > 1:
-            cluster_sync()                               # no CTA ends while another reads its part of a tile
 
     def scaled_gemm(map_a, map_b, map_c, c, M, N, K, matrices, batched_a, batched_b, ldc, matrix_c, whole, parts, workspace,
                     counters, group, by_matrix, by_group, by_rows, by_last, by_parts, by_left, scale_a, step_a, deep_a,

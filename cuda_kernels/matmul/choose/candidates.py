@@ -4,7 +4,8 @@ from dataclasses import replace
 from functools import lru_cache
 from itertools import product
 
-from cuda_kernels.kernels.hopper.config import BARRIERS, Hopper, staged_bytes, widest_box
+from cuda_kernels.kernels.hopper.config import Hopper, staged_bytes, widest_box
+from cuda_kernels.kernels.hopper.places import BARRIERS
 from cuda_kernels.kernels.hopper.rules import RESERVED, SHARED_LIMIT
 from cuda_kernels.kernels.hopper.scales import grains_of
 from simlayout.algebra.dtypes import TYPES
@@ -35,8 +36,10 @@ STAGINGS = (64, 2), (32, 2), (64, 1), (32, 1), (16, 1)
 than two of 32 or one of 64, and one of 32 took 0.8 percent more than these; a stage more made up for as much (geometric
 means of some hundred tiles at 14 products on an H200)."""
 
-SLICED = {(64, 16): (2, 4), (64, 32): (2, 4), (64, 64): (2, 3, 4), (64, 128): (2,), (128, 64): (2,)}
-"""Into how many slices tiles may be cut. Adding them up takes 36 registers beside the accumulators: 192 x 192 spilled."""
+SLICED = ((64, columns(16, 64), FEW[:1], (2, 3, 4, 5, 6, 8)), (64, columns(72, 128), FEW[:1], (2, 3, 4, 6, 8)),
+          (128, columns(32, 128)[::2], FEW[:1], (2, 3, 4, 6, 8)), (64, columns(32, 128)[::2], FEW[1:], (2, 3, 4)),
+          (128, columns(48, 128)[::2], FEW[1:], (2, 3, 4)), (128, columns(64, 128)[::2], ("2x2",), (2,)))
+"""(rows, columns, clusters that share loads, slices) of the tiles that may be cut into slices."""
 
 SHALLOW = (64, 96), (64, 104), (64, 112), (128, 16)
 """Tiles that are considered with 8 stages, too. 64 x 112 took 4 percent less with these than with 10, 64 x 96 1 percent
@@ -115,8 +118,8 @@ def _stages(config):
     room, stage = SHARED_LIMIT // config.resident - RESERVED, config.stage_bytes + BARRIERS + config.scale_bytes
     for box, buffers in STAGINGS:
         if box <= config.tile_n and buffers <= -(-config.tile_n // box):
-            own = staged_bytes(box, buffers) + 4 * config.lines_scales
-            yield (box, buffers), (room - config.consumers * own) // stage
+            own = staged_bytes(box, buffers) + config.exchanged_bytes + 4 * config.lines_scales
+            yield (box, buffers), (room - config.consumers * own - config.come_bytes) // stage
 
 
 def _every():
@@ -128,9 +131,10 @@ def _every():
             yield deepest
             if deepest and (tile_m, tile_n) in SHALLOW:
                 yield fitted(tile_m, tile_n, most=8, split=deepest.split, **options)
-    for (tile_m, tile_n), slices in SLICED.items():
-        for c_major in "NM":
-            yield from (fitted(tile_m, tile_n, c_major=c_major, slices=n) for n in slices)
+    for tile_m, widths, clusters, cuts in SLICED:
+        for tile_n, cluster, slices, c_major in product(widths, clusters, cuts, "NM"):
+            cluster_m, cluster_n = map(int, cluster.split("x"))
+            yield fitted(tile_m, tile_n, c_major=c_major, cluster_m=cluster_m, cluster_n=cluster_n, slices=slices)
     for tile_m, tile_n in TWICE:
         yield from (fitted(tile_m, tile_n, 2, c_major=c_major, split=True) for c_major in "NM")
 

@@ -147,9 +147,10 @@ class Estimates:
         return self.corrected(work, self.times(work, gpu, rates))
 
     def corrected(self, work, times):
-        """float64 [configurations]: the times for the Work, multiplied by the factors of the trees."""
-        finite, trees = np.isfinite(times), of_h200() if self.trees is None else self.trees
-        return times * np.where(finite, trees(features(self, work, np.where(finite, times, 1.0))), 1.0)
+        """float64 [configurations]: the times for the Work, multiplied by the factors of the trees, which know nothing of
+        slices."""
+        known, trees = np.isfinite(times) & (self.slices == 1), of_h200() if self.trees is None else self.trees
+        return times * np.where(known, trees(features(self, work, np.where(known, times, 1.0))), 1.0)
 
     def work(self, M, N, K, matrices=1, gpu=H200, misalignment=0):
         """The Work of a product, which does not depend on rates."""

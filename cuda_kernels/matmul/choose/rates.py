@@ -111,7 +111,7 @@ RATES = Rates(clock_ghz=1.485, launch_us=1.8, cluster_launch_us=0.0862, start_sk
               l2_factor_64=0.915, l2_factor_32=0.839, l2_factor_16=0.82, merged_factor_64=0.65,
               merged_factor_32=0.587, merged_factor_16=0.0785, drift_power=0.107, tile_us=8.08e-06,
               tile_area_us=1.69, store_box_us=0.0844, second_cta_share=0.893, reduce_us=3.42,
-              reduce_round_us=0.167, exchange_us=2.16, exchange_group_us=0.172, dram_bytes_per_ns=4270,
+              reduce_round_us=0.167, exchange_us=0.2, exchange_group_us=0.08, dram_bytes_per_ns=4270,
               power_tflops=691, row_power_share=3, norm_in_step=2.74, norm_with_l2=16.3, norm_with_dram=2.05,
               norm_with_dram_growth=0.146, norm_with_power=7.5)
 """Fitted to the measurements of an H200 in `tests/data/h200_tuning.json.xz`: `python -m cuda_kernels.lab.tuning_fit`. They
