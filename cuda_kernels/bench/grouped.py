@@ -1,21 +1,17 @@
 """Grouped products beside torch: a loop of one product for each group, and torch's own grouped product.
 
-The sizes of the groups come from a seed (`sizes_of`). The loop is given them on the host, and runs from a CUDA graph, so
+The sizes of the groups come from a seed (`tune.groups`). The loop is given them on the host, and runs from a CUDA graph, so
 that it does not pay for launches; grouped_matmul and torch._grouped_mm read offsets on the GPU.
 """
 
 import random
-from functools import lru_cache
 
-from cuda_kernels.bench.record import SEED, Product
+from cuda_kernels.bench.record import Product
+from cuda_kernels.matmul.tune.groups import sizes_of
 from simlayout.errors import DeviceError
 
-LOOP, TORCH = "beside a loop", "beside torch's grouped"
+LOOP, TORCH = LABELS = "beside a loop", "beside torch's grouped"
 """What a case is called: after what it is measured beside."""
-
-EVENNESS = 4
-"""Of the sizes: shares of the rows that are gamma-distributed with this shape, so that their standard deviation is half of
-their mean."""
 
 MIXTRAL, DEEPSEEK_UP, DEEPSEEK_DOWN = (14336, 4096), (4096, 7168), (7168, 2048)
 """N, K: an expert's first two matrices in Mixtral 8x7B, each; in DeepSeek-V3 both together, and its last one."""
@@ -31,17 +27,20 @@ PRODUCTS = [Product(rows, *matrix, dtype, "NT", "lines" * (dtype == "e4m3"), gro
             for groups, rows, matrix, dtype in SHAPES]
 
 
-@lru_cache(64)
-def sizes_of(rows, groups, seed=SEED):
-    """The rows of each group, as a tuple of ints whose sum is `rows`.
+def drawn(seed, count=10, most=4 << 30):
+    """Products of groups that nobody has tuned for: 4 to 160 groups of 4 to 1500 rows on average, and matrices of 1024 to
+    8192 each way, log-uniform, bf16 and e4m3 in turns; those whose operands are more than `most` bytes are drawn again."""
+    source, found = random.Random(seed), []
 
-    >>> sum(sizes_of(1000, 7)), len(sizes_of(1000, 7))
-    (1000, 7)
-    """
-    source = random.Random(seed)
-    shares = [source.gammavariate(EVENNESS, 1) for _ in range(groups)]
-    ends = [round(rows * sum(shares[:i + 1]) / sum(shares)) for i in range(groups)]
-    return tuple(end - start for start, end in zip([0, *ends], ends))
+    def size(least, most, multiple):
+        return multiple * round(least * (most / least) ** source.random() / multiple)
+
+    while len(found) < count:
+        groups, dtype = size(4, 160, 1), ("bf16", "e4m3")[len(found) % 2]
+        rows, N, K = round(groups * size(4, 1500, 1)), size(1024, 8192, 64), size(1024, 8192, 64)
+        made = Product(rows, N, K, dtype, "NT", "lines" * (dtype == "e4m3"), groups)
+        found += [made] if made.nbytes <= most else []
+    return found
 
 
 class Beside:
@@ -106,6 +105,6 @@ def prepared(kernel, a, b, out, offsets, *scales, overlap=False):
     return plan_grouped_matmul(a, b, offsets, out, kernel=kernel, overlap=overlap, **scaled)
 
 
-def cases(sizes):
-    """What the set measures: each of the PRODUCTS beside both."""
-    return [(label, problem, "auto") for problem in PRODUCTS for label in (LOOP, TORCH)]
+def cases(products):
+    """What a set measures: each of some products beside both."""
+    return [(label, problem, "auto") for problem in products for label in LABELS]

@@ -5,7 +5,6 @@ from cuda_kernels.build.program import Program
 from cuda_kernels.kernels import as_kernel
 from cuda_kernels.kernels.hopper.kernel import kernel_of
 from cuda_kernels.matmul.choose.choice import choose
-from cuda_kernels.matmul.choose.grouped import choose_grouped
 from cuda_kernels.matmul.choose.wanted import Wanted
 from simlayout.hardware.tables.arch import FEATURES, target_of
 from simlayout.kernel import Problem
@@ -28,7 +27,7 @@ def wanted_of(product):
     """What `matmul` or, of groups, `grouped_matmul` wants a configuration for, given a Product."""
     majors = "K" if product.order[0] == "N" else "MN", "K" if product.order[1] == "T" else "MN"
     return Wanted(product.M, product.N, product.K, max(1, product.groups), *majors, (product.dtype, product.dtype),
-                  product.out, product.scaled, epilogue=product.epilogue)
+                  product.out, product.scaled, epilogue=product.epilogue, grouped=product.groups > 0)
 
 
 def _program(case, capability, gpu):
@@ -37,7 +36,7 @@ def _program(case, capability, gpu):
     if (kernel.needs if kernel else FEATURES["wgmma"]).on(capability):
         wanted = wanted_of(p)
         majors = wanted.a_major, wanted.b_major
-        chosen = None if kernel else choose_grouped(wanted) if p.groups else choose(wanted, gpu)
+        chosen = None if kernel else choose(wanted, gpu)
         taken = kernel and kernel.taking(wanted.types, p.out, majors, wanted.scaled, wanted.epilogue)
         suited = taken or kernel_of(chosen)
         return Program(suited.fitted(Problem(p.M, p.N, p.K, sms=gpu.sms)).compiled_as, target_of(capability))

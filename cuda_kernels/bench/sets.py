@@ -166,12 +166,14 @@ SETS = {
     "fp8-blocks": Set("the same, scales for 1x128 of A and 128x128 of B", _matmul(eight_bits("e4m3", "1x128"))),
     "int8": Set("the same of int8, to int32", _matmul(eight_bits("s8", ""))),
     "epilogues": Set("bf16 with bias, residual, an activation, a product of elements", _matmul(epilogues)),
-    "grouped": Set("8 to 256 groups of rows: experts of Mixtral 8x7B and DeepSeek-V3", grouped.cases),
+    "grouped": Set("8 to 256 groups of rows: experts of Mixtral 8x7B and DeepSeek-V3",
+                   lambda sizes: grouped.cases(grouped.PRODUCTS)),
+    "groups": Set("10 products of 4 to 160 groups of rows", lambda seed: grouped.cases(grouped.drawn(seed)), drawn=True),
     "kernels": Set("every kernel of the project by itself, f16", _of_kernels, (4096, 8192), seconds=0.15),
     "ladder": Set("every rung of the tutorials' ladders (`simlayout ladder`)", _of_ladder, (8192,), seconds=0.5),
     "steps": Set("the ladder of fast.cu, one option changed at a time, bf16", _of_steps, (steps.SIZE,), seconds=0.15),
 }
-"""What can be measured, by name. The first twelve measure what `matmul` chooses, the next what `grouped_matmul` does."""
+"""What can be measured, by name. The first twelve measure what `matmul` chooses, the next two what `grouped_matmul` does."""
 
 MATMUL = ("squares", "layers", "few", "transposes", "random")
 """The sets that are measured where none is named."""

@@ -17,13 +17,13 @@ from pathlib import Path
 
 import numpy as np
 
-from cuda_kernels.bench.grouped import sizes_of
 from cuda_kernels.conformance import ncu
 from cuda_kernels.kernels.hopper.config import HOPPER, Hopper
 from cuda_kernels.kernels.hopper.epilogue import EPILOGUES
 from cuda_kernels.kernels.hopper.plan import plan_of
 from cuda_kernels.kernels.hopper.scales import grains_of, scales_of_stage
 from cuda_kernels.matmul.tune.entrants import normal
+from cuda_kernels.matmul.tune.groups import sizes_of
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import DeviceError
 from simlayout.files import write_record

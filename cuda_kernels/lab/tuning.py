@@ -1,14 +1,16 @@
 """How long many configurations take at many products: what a cost model can be fitted to.
 
-    python -m cuda_kernels.lab.tuning --json FILE [--shapes 150] [--seed 7] [--seconds 0.0015] [--orders 2]
+    python -m cuda_kernels.lab.tuning --json FILE [--shapes 150] [--seed 2026] [--seconds 0.0015] [--orders 2]
     python -m cuda_kernels.lab.tuning --json FILE --sets unseen models --seed 11 --most 16
     python -m cuda_kernels.lab.tuning --json FILE --products 1x28672x8192 --repeat 3 --seconds 0.03
     python -m cuda_kernels.lab.tuning --json FILE --products 2392x280x4016 --most 12 --stages 0.9 0.75 0.6
     python -m cuda_kernels.lab.tuning --json FILE --shapes 20 --dtype e4m3 --scaled 1x128
+    python -m cuda_kernels.lab.tuning --json FILE --sets grouped groups --most 12
 
 For each product it times the configurations that may be good there, with their tiles in several orders, and torch's
-cuBLAS, in turns. Each round has another sequence, because a GPU that draws much power slows down, and whatever runs late
-would look slow. A turn is a replayed CUDA graph of calls that rotate over operands of at least 150 MB, random normal.
+cuBLAS, in turns; of groups of rows a loop over cuBLAS, and torch's grouped product. Each round has another sequence, because
+a GPU that draws much power slows down, and whatever runs late would look slow. A turn is a replayed CUDA graph of calls that
+rotate over operands of at least 150 MB, random normal.
 """
 
 import argparse
@@ -17,9 +19,10 @@ import statistics
 import sys
 from dataclasses import replace
 
+from cuda_kernels.bench import grouped
 from cuda_kernels.bench.libraries import torch_library
 from cuda_kernels.bench.programs import wanted_of
-from cuda_kernels.bench.record import Product, where_and_when
+from cuda_kernels.bench.record import SEED, Product, where_and_when
 from cuda_kernels.bench.sets import FEW_TILES, LAYERS, SQUARES, cases_of, random_problems, squares
 from cuda_kernels.bench.timing import by_cublas, fault, prepared, rotated
 from cuda_kernels.build.ahead import compile_ahead
@@ -101,12 +104,14 @@ def programs(work):
 
 
 def measure(library, problem, configs, seconds, source):
-    """(cuBLAS's microseconds, [(configuration, microseconds)], [what was wrong]) of a Product; medians over the rounds."""
-    sets = rotated(library, problem)
-    turns, plans_in_use, right, faults = [turn(library, by_cublas(library, sets), seconds)], [], [], []
+    """([microseconds of each of what it is `beside`], [(configuration, microseconds)], [what was wrong]) of a Product;
+    medians over the rounds."""
+    others = beside(library, problem)
+    sets, prepare = rotated(others[0], problem), grouped.prepared if problem.groups else prepared
+    turns, plans_in_use, right, faults = [turn(library, by_cublas(other, sets), seconds) for other in others], [], [], []
     for config in configs:
-        plans = [prepared(config, *operands) for operands in sets]
-        wrong = fault(library, problem, plans[0], sets[0])
+        plans = [prepare(config, *operands) for operands in sets]
+        wrong = fault(others[0], problem, plans[0], sets[0])
         if wrong is None:
             turns.append(turn(library, plans, seconds))
             plans_in_use.append(plans)                           # graphs use the workspaces of their plans
@@ -117,8 +122,14 @@ def measure(library, problem, configs, seconds, source):
     for _ in range(ROUNDS):
         for i in source.sample(range(len(turns)), len(turns)):
             times[i].append(1e6 * turns[i]())
-    theirs, *ours = (round(statistics.median(of_turn), 2) for of_turn in times)
-    return theirs, list(zip(right, ours)), faults
+    medians = [round(statistics.median(of_turn), 2) for of_turn in times]
+    return medians[:len(others)], list(zip(right, medians[len(others):])), faults
+
+
+def beside(library, problem):
+    """What a Product is measured beside: a library's cuBLAS, or of groups a loop over that, and the library's grouped
+    product."""
+    return [grouped.Beside(library, problem, label) for label in grouped.LABELS] if problem.groups else [library]
 
 
 def measure_all(library, work, seconds, source):
@@ -127,12 +138,13 @@ def measure_all(library, work, seconds, source):
     tried, rows, faults = {}, [], []                     # configuration -> its number in the record
     try:
         for problem, configs in work:
-            cublas, measured, wrong = measure(library, problem, configs, seconds, source)
+            theirs, measured, wrong = measure(library, problem, configs, seconds, source)
             library.free()
             faults += wrong
             measured = [[tried.setdefault(as_f16(c), len(tried)), us] for c, us in measured]
-            shape = [problem.M, problem.N, problem.K, problem.dtype] + [problem.scaled] * bool(problem.scaled)
-            rows.append([shape, cublas, measured])
+            shape = [problem.M, problem.N, problem.K, problem.dtype]
+            shape += [problem.scaled, problem.groups] if problem.groups else [problem.scaled] * bool(problem.scaled)
+            rows.append([shape, *theirs[:1], measured, *theirs[1:]])
             print(f"{len(rows):>4} {row_text(rows[-1], list(tried))}", flush=True)
     except KeyboardInterrupt:
         print(f"interrupted after {len(rows)} of {len(work)} products", file=sys.stderr)
@@ -146,11 +158,13 @@ def as_f16(config):
 
 def row_text(row, configs):
     """A row of the record as a line: the best of its configurations."""
-    (M, N, K, dtype, *_), cublas, measured = row
+    (M, N, K, dtype, *more), cublas, measured, *others = row
     best, time = min(measured, key=lambda f: f[1], default=(None, float("inf")))
     options = "none right" if best is None else configs[best].changes
-    return (f"{M:>6} x{N:>6} x{K:>6} {dtype:<5} cuBLAS {cublas:>9.1f} us, best {time:>9.1f} of {len(measured):>3}, "
-            f"{cublas / time:.3f}: {options}")
+    groups = f" in {more[-1]} groups" if others else ""
+    shares = ", ".join(f"{other / time:.3f}" for other in (cublas, *others))
+    return (f"{M:>6} x{N:>6} x{K:>6} {dtype:<5}{groups} cuBLAS {cublas:>9.1f} us, best {time:>9.1f} of {len(measured):>3}, "
+            f"{shares}: {options}")
 
 
 def main(arguments=None):
@@ -160,7 +174,7 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(prog="python -m cuda_kernels.lab.tuning", description=__doc__.split("\n\n")[0])
     parser.add_argument("--json", required=True, help="write the record to this file")
     parser.add_argument("--shapes", type=int, default=150, help="random products")
-    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--seed", type=int, default=SEED, help="of what is drawn (default: %(default)s)")
     parser.add_argument("--seconds", type=float, default=0.0015, help="of a turn; a configuration has three")
     parser.add_argument("--products", type=product, nargs="+", metavar="MxNxK", help="instead of random and named ones")
     parser.add_argument("--sets", nargs="+", default=(), metavar="SET", help="those of simlayout bench instead")
@@ -177,8 +191,8 @@ def main(arguments=None):
     library = torch_library("cuBLAS is torch's")
     gpu = figures_of(driver.cuda(), 0)
     source = random.Random(options.seed)
-    of_sets = [case.problem for case in cases_of(options.sets, seed=options.seed)] if options.sets else []
-    products = [replace(p, dtype=options.dtype, scaled=options.scaled)
+    of_sets = dict.fromkeys(case.problem for case in cases_of(options.sets, seed=options.seed)) if options.sets else ()
+    products = [p if p.groups else replace(p, dtype=options.dtype, scaled=options.scaled)
                 for p in options.products or of_sets or problems(options.shapes, options.seed)]
     likely = [(p, worth_measuring(p, gpu, options.most, options.orders)) for p in products]
     work = options.repeat * [(p, with_fewer_stages(configs, options.stages)) for p, configs in likely]

@@ -28,6 +28,22 @@ class Finish:
         return self.epilogue != Epilogue()
 
 
+def epilogue_named(text):
+    """The Epilogue that words name, in any order: alpha, and the names of what else is passed to `matmul`.
+
+    >>> str(epilogue_named("gelu bias"))
+    'bias_n gelu'
+    """
+    words, others = text.split(), ("alpha", *sorted(NAMES))
+    for word in words:
+        if word not in (*others, *ACTIVATIONS):
+            raise SimlayoutError(f"epilogue {text!r}: {word!r} is none of {', '.join((*others, *ACTIVATIONS))}")
+    named = [word for word in words if word in ACTIVATIONS]
+    if len(named) > 1 or len(set(words)) < len(words):
+        raise SimlayoutError(f"epilogue {text!r}: name each array once, and one activation")
+    return Epilogue("alpha" in words, "residual" in words, "n" * ("bias" in words), "".join(named), "multiply" in words)
+
+
 def finish_of(asked, given, b_shape, shape, strides, dtype):
     """The Finish of a call. asked: its activation, alpha and beta; given: {"bias", "residual", "multiply": Operand}, as far
     as there are such; shape, strides (bytes), dtype: of out. With beta = 0 a residual is checked, and the epilogue has none:

@@ -12,13 +12,15 @@ from cuda_kernels.kernels.hopper.kernel import kernel_of
 from cuda_kernels.kernels.hopper.rules import fault_of
 from cuda_kernels.kernels.hopper.scaling import scaled_by, scales_of
 from cuda_kernels.matmul.arrays import TAKEN, look, operand
-from cuda_kernels.matmul.choose.grouped import choose_grouped
+from cuda_kernels.matmul.choose.choice import choose
+from cuda_kernels.matmul.choose.figures import figures_of
 from cuda_kernels.matmul.product import Matrices, Work
 from cuda_kernels.matmul.recipe import (
     NEW,
     RECIPES,
     Prepared,
     Recipe,
+    check_tune,
     check_types,
     keep,
     known,
@@ -27,6 +29,7 @@ from cuda_kernels.matmul.recipe import (
     result_of,
 )
 from cuda_kernels.matmul.steps import INT_LIMIT, HopperSteps, steps_for
+from cuda_kernels.matmul.tune.kept import kept
 from cuda_kernels.run import driver
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import DeviceError, SimlayoutError
@@ -38,6 +41,8 @@ KINDS = {"offsets": "offsets are int32", "scale_a": "scales are float32", "scale
 
 class GroupedSteps(HopperSteps):
     """Steps of a grouped product, with a wgmma kernel; step_groups: bytes from the scales of one group's b to the next."""
+
+    grouped = True
 
     def work(self, a, b, c):
         """(the Work, False): a is one matrix, b one for each group, and all products share one c."""
@@ -51,9 +56,10 @@ class GroupedSteps(HopperSteps):
         return ("K",) if role == "a" else majors
 
     def configure(self, kernel, wanted):
-        """The kernel that is given, grouped, or the one that is chosen."""
+        """The kernel that is given, grouped, else the one that is kept, else one that is chosen."""
         if kernel is None:
-            suited = kernel_of(choose_grouped(wanted))
+            config = kept(self.cuda, self.device, wanted) if self.use_kept else None
+            suited = kernel_of(config or choose(wanted, figures_of(self.cuda, self.device)))
         else:
             taken = kernel.taking(wanted.types, wanted.out, (wanted.a_major, wanted.b_major), wanted.scaled)
             suited = taken.variant(grouped=True, split=False)
@@ -67,10 +73,10 @@ class GroupedSteps(HopperSteps):
 
 
 class GroupedRecipe(Recipe):
-    """The Recipe of a grouped product. a, b, offsets, out: Operands, out None for a new array; kernel, overlap: as of
-    `grouped_matmul`; scales: {name: the Operand} of "scale_a" and "scale_b", or {}."""
+    """The Recipe of a grouped product. a, b, offsets, out: Operands, out None for a new array; kernel, overlap, tune: as
+    of `grouped_matmul`; scales: {name: the Operand} of "scale_a" and "scale_b", or {}."""
 
-    def __init__(self, cuda, a, b, offsets, out, kernel, overlap, scales):
+    def __init__(self, cuda, a, b, offsets, out, kernel, overlap, tune, scales):
         check_types(a, b)
         shape, groups = _shapes(a, b, offsets)
         dtype = out.dtype if out else result_of(a.dtype, bool(scales))
@@ -82,14 +88,18 @@ class GroupedRecipe(Recipe):
             raise SimlayoutError("the rows of out are not contiguous: pass another out")
         if groups and 0 not in shape:
             aligned = {name: x is None or x.address % 16 == 0 for name, x in (("a", a), ("b", b), ("c", out))}
-            builder, given = steps_for(kernel, cuda, self.device, (a.dtype, b.dtype), dtype, aligned, overlap, of_scales,
-                                       builder=GroupedSteps)
-            if not isinstance(builder, GroupedSteps):
-                raise DeviceError(f"a grouped product needs a kernel for Hopper, and {given.name} is none: use "
-                                  'kernel="auto" on a GPU of compute capability 9.0')
-            builder.step_groups = step
-            builder.build((a.shape, a.strides), (b.shape, b.strides), (shape, self.strides), given)
-            self.follow(builder)
+
+            def built(use_kept):
+                builder, named = steps_for(kernel, cuda, self.device, (a.dtype, b.dtype), dtype, aligned, overlap, of_scales,
+                                           use_kept=use_kept, builder=GroupedSteps)
+                if not isinstance(builder, GroupedSteps):
+                    raise DeviceError(f"a grouped product needs a kernel for Hopper, and {named.name} is none: use "
+                                      'kernel="auto" on a GPU of compute capability 9.0')
+                builder.step_groups = step
+                builder.build((a.shape, a.strides), (b.shape, b.strides), (shape, self.strides), named)
+                return builder
+
+            self.follow(built, tune)
 
 
 def _shapes(a, b, offsets):
@@ -117,7 +127,7 @@ def _scales(a, b, scales):
     return {"a": of_a, "b": of_b}, step
 
 
-def _lookup(a, b, offsets, out, kernel, overlap, scale_a, scale_b):
+def _lookup(a, b, offsets, out, kernel, overlap, tune, scale_a, scale_b):
     """(recipe, addresses of a, b and out, those of offsets and scales), as `matmul._lookup`."""
     if (scale_a is None) != (scale_b is None):
         raise SimlayoutError("scale_a and scale_b go together: pass both, of a single 1 where nothing is to be scaled")
@@ -125,16 +135,18 @@ def _lookup(a, b, offsets, out, kernel, overlap, scale_a, scale_b):
     given = [(a, "a"), (b, "b"), (offsets, "offsets"), *scales]
     looks, addresses = zip(*(look(x, name) for x, name in given))
     look_c, at_c = (NEW, 0) if out is None else look(out, "out")
-    cuda, key = driver.cuda(), ("grouped", *looks, look_c, kernel, overlap)
+    cuda, key = driver.cuda(), ("grouped", *looks, look_c, kernel, overlap, tune)
     if cuda.devices > 1 and None in (look_c[0], *(x[0] for x in looks)):
         named = [*((at, name) for at, (_, name) in zip(addresses, given)), (at_c, "out")]
         key += tuple(cuda.device_of(at, name) if at else None for at, name in named)
-    recipe = known(key, "kernel is a name, a Kernel or a Hopper configuration, and overlap is True or False")
+    recipe = known(key, "kernel is a name, a Kernel or a Hopper configuration, tune a name or seconds, and overlap is True "
+                        "or False")
     if recipe is None:
+        check_tune(tune, kernel)
         of = {name: operand(x, name, cuda, KINDS.get(name, TAKEN)) for x, name in given}
         of_out = None if out is None else operand(out, "out", cuda)
         of_three = [of.pop(name) for name in ("a", "b", "offsets")]
-        recipe = keep(RECIPES, key, GroupedRecipe(cuda, *of_three, of_out, kernel, overlap, of))
+        recipe = keep(RECIPES, key, GroupedRecipe(cuda, *of_three, of_out, kernel, overlap, tune, of))
     if recipe.gradients:
         no_gradient(a, b, out, scale_a, scale_b)
     at_a, at_b, *at_more = addresses
@@ -144,7 +156,7 @@ def _lookup(a, b, offsets, out, kernel, overlap, scale_a, scale_b):
 
 
 def grouped_matmul(a: Any, b: Any, offsets: Any, out: Any = None, *, kernel: str | Kernel = "auto", stream: Any = None,
-                   overlap: bool = False, scale_a: Any = None, scale_b: Any = None) -> Any:
+                   overlap: bool = False, scale_a: Any = None, scale_b: Any = None, tune: str | float = "kept") -> Any:
     """out[i] = a[i] @ b[g] for the rows i of each group g, as torch._grouped_mm and torch._scaled_grouped_mm.
 
     a (rows, K), b (groups, K, N): arrays on one GPU as `matmul` takes them, of any strides that it takes; a is read in place
@@ -159,19 +171,19 @@ def grouped_matmul(a: Any, b: Any, offsets: Any, out: Any = None, *, kernel: str
     out: (rows, N) with contiguous rows, as `matmul`'s, a new array by default. scale_a, scale_b: float32 arrays on the GPU:
     of one element, or scale_a with one for each row of a, (rows,) or (rows, 1), and scale_b with one for each column of each
     b, (groups, N); of 8-bit operands also with scales for every 128 of K, scale_a (rows, K / 128) and scale_b (groups, K /
-    128, N) or (groups, K / 128, N / 128), rounded up. kernel, stream, overlap: as of `matmul`, for a GPU of compute
-    capability 9.0; a `Hopper` configuration is taken with grouped=True and split=False. `simlayout tune` measures no
-    grouped products, and what it keeps is not for these.
+    128, N) or (groups, K / 128, N / 128), rounded up. kernel, stream, overlap, tune: as of `matmul`, for a GPU of compute
+    capability 9.0; a `Hopper` configuration is taken with grouped=True and split=False. What is measured, unless something
+    is kept for so many rows in so many groups, has groups of several sizes, whatever offsets say.
 
     Returns out at once. Raises SimlayoutError for arrays that cannot be multiplied, and DeviceError if there is no GPU that
     can do it; then nothing has been launched. Legal in a CUDA graph capture if the same call was made once before.
     """
-    recipe, at_a, at_b, at_c, at_more = _lookup(a, b, offsets, out, kernel, overlap, scale_a, scale_b)
+    recipe, at_a, at_b, at_c, at_more = _lookup(a, b, offsets, out, kernel, overlap, tune, scale_a, scale_b)
     return launched(recipe, a, out, at_a, at_b, at_c, at_more, stream)
 
 
 def plan_grouped_matmul(a: Any, b: Any, offsets: Any, out: Any, *, kernel: str | Kernel = "auto", overlap: bool = False,
-                        scale_a: Any = None, scale_b: Any = None) -> Prepared:
+                        scale_a: Any = None, scale_b: Any = None, tune: str | float = "kept") -> Prepared:
     """Prepares a grouped product for many calls: returns a Prepared, which is called with a stream or without one.
 
     Arguments, checks and errors are those of `grouped_matmul`. The elements of the arrays, offsets too, may change between
@@ -179,6 +191,6 @@ def plan_grouped_matmul(a: Any, b: Any, offsets: Any, out: Any, *, kernel: str |
     """
     if out is None:
         raise SimlayoutError("plan_grouped_matmul needs out: the array that every call writes")
-    recipe, *addresses, at_more = _lookup(a, b, offsets, out, kernel, overlap, scale_a, scale_b)
+    recipe, *addresses, at_more = _lookup(a, b, offsets, out, kernel, overlap, tune, scale_a, scale_b)
     more = [x for x in (offsets, scale_a, scale_b) if x is not None]
     return Prepared(recipe, a, b, out, addresses, tuple(zip(more, at_more)))

@@ -13,6 +13,7 @@ from cuda_kernels.matmul.recipe import (
     RECIPES,
     Prepared,
     Recipe,
+    check_tune,
     check_types,
     keep,
     known,
@@ -25,9 +26,6 @@ from cuda_kernels.run import driver
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import SimlayoutError
 from simlayout.kernel import Kernel
-
-MOST_SECONDS = 3600
-"""That a product may be measured for."""
 
 
 class ProductRecipe(Recipe):
@@ -53,37 +51,15 @@ class ProductRecipe(Recipe):
         elif 0 not in shape:
             aligned = {name: x is None or x.address % 16 == 0 for name, x in (("a", a), ("b", b), ("c", out))}
             aligned["added"] = all(x.address % 16 == 0 for x in added.values())
-            wanted = kernel, cuda, self.device, (a.dtype, b.dtype), dtype, aligned, overlap, scales, finish
-            self.follow(self._built(wanted, ((a.shape, a.strides), (b.shape, b.strides), (shape, strides)), tune))
+            given = (a.shape, a.strides), (b.shape, b.strides), (shape, strides)
 
-    def _built(self, wanted, given, tune):
-        """The Steps of a product, for what was kept or is measured now; arguments: as of `built`."""
-        builder = built(wanted, given, tune != "off")
-        if not isinstance(tune, str):
-            from cuda_kernels.matmul.tune.measure import tune_once
+            def built(use_kept):
+                builder, named = steps_for(kernel, cuda, self.device, (a.dtype, b.dtype), dtype, aligned, overlap, scales,
+                                           finish, use_kept)
+                builder.build(*given, named)
+                return builder
 
-            if tune_once(self.cuda, self.device, builder.wanted, tune, self.stream()):
-                RECIPES.clear()                          # products of other strides were made without it
-                builder = built(wanted, given, True)
-        return builder
-
-
-def built(wanted, given, use_kept):
-    """The Steps of a product. wanted: the first arguments of `steps_for`; given: (shape, strides) of a, b and out."""
-    builder, kernel = steps_for(*wanted, use_kept)
-    builder.build(*given, kernel)
-    return builder
-
-
-def _tune(tune, kernel):
-    """What `tune` asks for. Raises SimlayoutError for anything else, and where there is no choice."""
-    if isinstance(tune, str) and tune in ("kept", "off"):
-        return tune
-    if isinstance(tune, bool) or not isinstance(tune, int | float) or not 0 < tune <= MOST_SECONDS:
-        raise SimlayoutError(f'tune = {tune!r}: choose "kept", "off", or seconds to measure for, up to {MOST_SECONDS}')
-    if kernel != "auto":
-        raise SimlayoutError(f"tune = {tune!r} chooses a configuration, and kernel={kernel!r} is one: leave out either")
-    return tune
+            self.follow(built, tune)
 
 
 def _scales(a, b, more):
@@ -124,10 +100,11 @@ def _lookup(a, b, out, kernel, overlap, tune, more, finishing):
     recipe = known(key, "kernel, tune and activation are names, and alpha and beta are numbers: one of them is neither (an "
                         "array of one number: pass float(x))")
     if recipe is None:
+        check_tune(tune, kernel)
         operands = [None if x is None else operand(x, name, cuda) for x, name in ((a, "a"), (b, "b"), (out, "out"))]
         read = {name: operand(x, name, cuda, "its type is out's" if name in NAMES else "scales are float32")
                 for name, x in more.items()}
-        recipe = keep(RECIPES, key, ProductRecipe(cuda, *operands, kernel, overlap, _tune(tune, kernel), read, finishing))
+        recipe = keep(RECIPES, key, ProductRecipe(cuda, *operands, kernel, overlap, tune, read, finishing))
     if recipe.gradients:
         no_gradient(a, b, out, *more.values())
     if out is not None:

@@ -72,8 +72,16 @@ class Recipe:
         self.steps, self.scratch, self.split, self.counters, self.kernel = (), 0, 0, 0, None
         self.clears, self.simple = False, True
 
-    def follow(self, builder):
-        """Takes the steps that a builder of `steps` has made, with what they need."""
+    def follow(self, built, tune):
+        """Takes the steps of `built(use_kept)`, a builder of `steps` that has made them, with what they need: for what was
+        kept or, where `tune` is seconds, is measured now."""
+        builder = built(tune != "off")
+        if not isinstance(tune, str):
+            from cuda_kernels.matmul.tune.measure import tune_once
+
+            if tune_once(self.cuda, self.device, builder.wanted, tune, self.stream()):
+                RECIPES.clear()                          # products of other strides were made without it
+                builder = built(True)
         self.steps, self.kernel = tuple(builder.steps), builder.kernel
         self.scratch, self.split, self.counters = builder.scratch, builder.split, builder.counters
         self.simple = not self.scratch and not self.split
@@ -122,6 +130,20 @@ class Recipe:
             split, counters = at + self.scratch, at + self.scratch + self.split
             self.cuda.zero(counters, (1,), (self.counters,), 1, stream, self.device)
         return (at, split, counters), held
+
+
+MOST_SECONDS = 3600
+"""That a product may be measured for."""
+
+
+def check_tune(tune, kernel):
+    """Raises SimlayoutError where `tune`, as of `matmul`, asks for nothing that there is, or there is no choice."""
+    if isinstance(tune, str) and tune in ("kept", "off"):
+        return
+    if isinstance(tune, bool) or not isinstance(tune, int | float) or not 0 < tune <= MOST_SECONDS:
+        raise SimlayoutError(f'tune = {tune!r}: choose "kept", "off", or seconds to measure for, up to {MOST_SECONDS}')
+    if kernel != "auto":
+        raise SimlayoutError(f"tune = {tune!r} chooses a configuration, and kernel={kernel!r} is one: leave out either")
 
 
 def check_types(a, b):

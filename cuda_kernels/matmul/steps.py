@@ -157,7 +157,9 @@ class Laid:
 
 
 class HopperSteps(Steps):
-    """Steps with a wgmma kernel."""
+    """Steps with a wgmma kernel. grouped: whether the rows of A belong to groups."""
+
+    grouped = False
 
     def lay(self, a, b, c, majors=None):
         """The Laid of c = a @ b; a, b, c: (shape, strides); majors: orders of operands that the kernel takes, None for all
@@ -180,7 +182,7 @@ class HopperSteps(Steps):
         wanted = Wanted(M, N, K, work.count, *(x.major for x in inputs), self.types[::-1] if exchanged else self.types,
                         self.out, scaled_by(*(self.scales[x.role] for x in inputs)) if self.scales else "",
                         "tma" if aligned and by_pairs and m.for_tma(size_c) else "direct",
-                        str(epilogue.transposed if exchanged else epilogue))
+                        str(epilogue.transposed if exchanged else epilogue), self.grouped)
         return Laid(work, inputs, place_c, copy_c, aligned, wanted)
 
     def orders(self, role, majors):

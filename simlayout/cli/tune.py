@@ -13,6 +13,8 @@ EXAMPLES = """
     simlayout tune 4096 4096 4096                          # f16, as torch multiplies a @ w.T
     simlayout tune 16 14336 4096 --dtype bf16 --seconds 10
     simlayout tune 8192 7168 2048 --dtype e4m3 --scaled    # with scale_a and scale_b
+    simlayout tune 4096 14336 4096 --epilogue "bias gelu"  # with bias and activation="gelu"
+    simlayout tune 4096 2048 7168 --dtype bf16 --groups 64 # grouped_matmul of 4096 rows in 64 groups
     simlayout tune --all-layers layers.txt --dtype bf16    # a product per line
     simlayout tune --list
     simlayout tune --forget
@@ -25,6 +27,11 @@ NOTES = """
     three heats is kept, for this GPU, driver and version, in $SIMLAYOUT_CACHE or ~/.cache/simlayout. From then on `matmul`
     uses it for such products, except with tune="off". Compiling is not counted in --seconds, and takes some seconds a
     kernel and CPU the first time. Ctrl-C keeps the best so far.
+
+    An epilogue is named as matmul's arguments are: bias, residual, multiply, alpha (of any number but 1), and one
+    activation, relu, gelu, gelu_tanh or silu. With --groups M are the rows of all groups, whose sizes are drawn, with a
+    standard deviation of half their mean, because the GPU alone knows those of a program. `grouped_matmul` then uses what is
+    kept for so many rows in so many groups.
 
     --all-layers FILE holds lines such as `4096 14336 4096 bf16`, with spaces or commas (# begins a comment), or JSON:
     [[4096, 14336, 4096, "bf16"]]; the dtype may be left out. `-` is stdin.
@@ -43,6 +50,10 @@ def describe(parser):
     parser.add_argument("--scaled", nargs="?", const="lines", default="", metavar="HOW",
                         help="with a scale for each row and column of C (lines, what it is alone), for all (tensor), or by "
                              "blocks of 128 of K: rows of A x columns of B that share one, 1x128, 128x1, 1x1 or 128x128")
+    parser.add_argument("--epilogue", default="", metavar="WORDS",
+                        help="what is done to elements of C, such as \"bias gelu\"")
+    parser.add_argument("--groups", type=integer(), default=0, metavar="N",
+                        help="so many groups of rows, each with a B of its own: of grouped_matmul")
     add(parser, "--seconds")
     parser.add_argument("--all-layers", metavar="FILE", help="measure the products that a file names")
     parser.add_argument("--list", action="store_true", help="say what is kept, of every GPU")
@@ -89,7 +100,7 @@ def _plain(found):
 def _products(options):
     """The products that the options ask for."""
     usual = registry.Asked(*(options.sizes or (1, 1, 1)), options.dtype, options.out, options.order, options.batch,
-                           options.scaled)
+                           options.scaled, options.epilogue, options.groups)
     if options.all_layers is None:
         return [usual]
     with given_file(options.all_layers) as name:

@@ -8,7 +8,6 @@ import pytest
 from cuda_kernels import grouped_matmul, matmul, plan_grouped_matmul
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.matmul.choose.candidates import fitted
-from cuda_kernels.matmul.choose.grouped import IN_TURNS, TILES
 from cuda_kernels.run.device import compute_capability, gpu_problem
 
 torch = pytest.importorskip("torch") if gpu_problem() is None else None
@@ -16,8 +15,11 @@ pytestmark = pytest.mark.skipif(gpu_problem() is not None or compute_capability(
                                 reason=str(gpu_problem() or "needs compute capability 9.0"))
 
 KINDS = ["bfloat16", "float16", "float8_e4m3fn", "int8"]
-TILED = [options for _, options in TILES]
-"""IN_TURNS has too few registers for int32, which is stored without TMA."""
+IN_TURNS = dict(tile_m=128, tile_n=192, bands=2, pingpong=True)
+"""It has too few registers for int32, which is stored without TMA."""
+TILED = [dict(tile_m=64, tile_n=16, c_major="M"), dict(tile_m=64, tile_n=48, c_major="M"),
+         dict(tile_m=64, tile_n=208, pingpong=True), dict(tile_m=256, tile_n=96, c_major="M"),
+         dict(tile_m=256, tile_n=128, bands=2, c_major="M"), dict(tile_m=128, tile_n=256)]
 
 
 def numbers(shape, kind):

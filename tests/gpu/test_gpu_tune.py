@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from cuda_kernels import matmul, plan_matmul
+from cuda_kernels import matmul, plan_grouped_matmul, plan_matmul
 from cuda_kernels.matmul.choose.choice import choose
 from cuda_kernels.matmul.choose.figures import FIGURES, figures_of
 from cuda_kernels.matmul.choose.wanted import Wanted
@@ -37,7 +37,10 @@ WANTED = [Wanted(1000, 1336, 1112), Wanted(72, 240, 8392, types=("bf16", "bf16")
           Wanted(520, 264, 1000, 3, "MN", "MN"), Wanted(320, 200, 1024, types=("e4m3", "e5m2"), out="bf16", scaled="lines"),
           Wanted(320, 200, 1024, types=("s8", "s8"), out="bf16", scaled="lines"),
           Wanted(320, 200, 1024, types=("u8", "s8"), out="f16", scaled="1x128"),
-          Wanted(1, 4096, 520), Wanted(200, 131, 64, store="direct")]
+          Wanted(1, 4096, 520), Wanted(200, 131, 64, store="direct"),
+          Wanted(520, 264, 1000, types=("bf16", "bf16"), out="bf16", epilogue="residual bias_n gelu multiply"),
+          Wanted(1000, 520, 1024, 12, types=("bf16", "bf16"), out="bf16", grouped=True),
+          Wanted(300, 264, 1024, 40, types=("e4m3", "e4m3"), out="bf16", scaled="lines", grouped=True)]
 
 
 @pytest.mark.parametrize("wanted", WANTED, ids=str)
@@ -59,6 +62,17 @@ def test_matmul_multiplies_by_what_was_measured(most):
     assert plan_matmul(a, b, out).kernel.options == found.config
     assert plan_matmul(a, b, out, tune="off").kernel.options == choose(found.wanted, figures_of(driver.cuda(), 0))
     assert (out - torch.matmul(a, b)).abs().max() < 0.3 and (matmul(a, b) - out).abs().max() == 0
+
+
+def test_grouped_matmul_multiplies_by_what_was_measured(most):
+    a, b = (torch.randn(*shape, device="cuda", dtype=torch.bfloat16) for shape in ((512, 256), (4, 384, 256)))
+    offsets = torch.tensor([100, 100, 400, 512], device="cuda", dtype=torch.int32)
+    out = torch.empty(512, 384, device="cuda", dtype=torch.bfloat16)
+    plan_grouped_matmul(a, b.transpose(1, 2), offsets, out, tune=0.3)()
+    found, = kept.all_kept()
+    assert found.wanted.grouped and plan_grouped_matmul(a, b.transpose(1, 2), offsets, out).kernel.options == found.config
+    for group, rows in ((0, slice(0, 100)), (2, slice(100, 400)), (3, slice(400, 512))):
+        assert (out[rows] - a[rows] @ b[group].T).abs().max() < 0.5
 
 
 def test_the_time_is_that_of_a_call_by_torchs_clock(most):

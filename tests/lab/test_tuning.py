@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from cuda_kernels.bench import grouped
 from cuda_kernels.bench.record import Product
 from cuda_kernels.conformance.hopper import CASES, EIGHTS, counted, expected
 from cuda_kernels.kernels.hopper.config import Hopper
@@ -118,7 +119,7 @@ def test_a_time_is_that_of_one_call_and_a_wrong_result_is_refused(monkeypatch):
     problem = Product(64, 64, 64)
     one, other = Hopper(), Hopper(tile_n=128)
     found = tuning.measure(library, problem, [one, other], 1e-3, Random(1))
-    assert found == (10.0, [(one, 20.0), (other, 20.0)], [])
+    assert found == ([10.0], [(one, 20.0), (other, 20.0)], [])
     library.wrong = 1.0
     _, found, faults = tuning.measure(library, problem, [one], 1e-3, Random(1))
     assert found == [] and len(faults) == 1 and "and cuBLAS differ by 1.0" in faults[0]
@@ -135,18 +136,40 @@ def test_what_is_measured_is_recorded_as_it_ran_and_an_interruption_keeps_it(mon
     def measured(library, problem, configs, seconds, source):
         if problem.M == 1:
             raise KeyboardInterrupt
-        return 10.0, [(c, 2.0 + i) for i, c in enumerate(configs)], ["one was wrong"]
+        theirs = [10.0, 8.0][:1 + bool(problem.groups)]
+        return theirs, [(c, 2.0 + i) for i, c in enumerate(configs)], ["one was wrong"]
 
     monkeypatch.setattr(tuning, "measure", measured)
     library = FakeLibrary()
     one, other = Hopper(), Hopper(group=1)
     half = replace(one, dtype="bf16", out="bf16")
-    work = [(Product(8192, 32, 64), [other]), (Product(32, 8192, 64, "bf16"), [half, other]), (Product(1, 8, 8), [one])]
+    of_groups = Product(64, 32, 16, "e4m3", scaled="lines", groups=4)
+    work = [(Product(8192, 32, 64), [other]), (Product(32, 8192, 64, "bf16"), [half, other]), (of_groups, [other]),
+            (Product(1, 8, 8), [one])]
     configs, rows, faults = tuning.measure_all(library, work, 1e-3, Random(1))
-    assert configs == [other, one]
-    assert [found for *_, found in rows] == [[[0, 2.0]], [[1, 2.0], [0, 3.0]]] and faults == ["one was wrong"] * 2
+    assert configs == [other, one] and faults == ["one was wrong"] * 3
+    assert [row[1:] for row in rows] == [[10.0, [[0, 2.0]]], [10.0, [[1, 2.0], [0, 3.0]]], [10.0, [[0, 2.0]], 8.0]]
+    assert rows[2][0] == [64, 32, 16, "e4m3", "lines", 4]
     said = capsys.readouterr()
-    assert "interrupted after 2 of 3 products" in said.err and "best       2.0 of   2, 5.000" in said.out
+    assert "interrupted after 3 of 4 products" in said.err and "best       2.0 of   2, 5.000" in said.out
+    assert " in 4 groups " in said.out and "5.000, 4.000: {" in said.out
+
+
+def test_a_product_of_groups_is_measured_beside_a_loop_and_torchs_own(monkeypatch):
+    library = FakeLibrary()
+    library.torch = SimpleNamespace(_grouped_mm=lambda a, b, offs: setattr(library, "now", library.now + 4e-5))
+    matrices = 1, 2, SimpleNamespace(value=None), None
+    monkeypatch.setattr(grouped.Beside, "operands", lambda beside, problem: matrices)
+    monkeypatch.setattr(grouped.Beside, "_loop", lambda beside, a, b, out: library.multiply(a, b, out))
+
+    def plan(a, b, offsets, out, **options):
+        def call():
+            out.value, library.now = 1.0, library.now + 2e-5
+        return call
+
+    monkeypatch.setattr("cuda_kernels.plan_grouped_matmul", plan)
+    theirs, ours, faults = tuning.measure(library, Product(20, 8, 8, groups=3), [Hopper(grouped=True)], 1e-3, Random(1))
+    assert theirs == [10.0, 40.0] and [us for _, us in ours] == [20.0] and not faults
 
 
 def test_counts_of_shared_memory_are_added_up_over_the_instructions_of_a_kernel():

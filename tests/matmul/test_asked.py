@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from fake_clock import TimedLibrary
 from host_kit import DTYPES, aligned, install
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from cuda_kernels.matmul.choose.wanted import Wanted
+from cuda_kernels.matmul.grouped import plan_grouped_matmul
 from cuda_kernels.matmul.matmul import plan_matmul
 from cuda_kernels.matmul.tune import command, entrants, kept, measure
 from cuda_kernels.matmul.tune.asked import DTYPES as TAKEN
@@ -49,19 +50,57 @@ def laid(torch, letter, batch, rows, cols, dtype):
 SIZES = st.sampled_from([1, 2, 8, 33, 64, 200])
 
 
-@settings(max_examples=150, deadline=None)
-@given(SIZES, SIZES, SIZES, st.sampled_from(TAKEN), st.sampled_from([None, "f16", "f32"]), st.sampled_from(ORDERS),
-       st.sampled_from([1, 1, 3]))
-def test_what_is_asked_for_by_sizes_is_what_matmul_looks_for(M, N, K, dtype, out, order, batch):
+def looked_for(M, N, K, call):
+    """What a call with a torch of NumPy looks for on disk."""
+    looked = []
     with pytest.MonkeyPatch.context() as patch:
         _, torch = install(patch)
-        asked, looked = Asked(M, N, K, dtype, out, order, batch), []
-        patch.setattr(sys.modules["cuda_kernels.matmul.steps"], "kept", lambda cuda, device, wanted: looked.append(wanted))
+        for room in ("steps", "grouped"):
+            module = sys.modules[f"cuda_kernels.matmul.{room}"]
+            patch.setattr(module, "kept", lambda cuda, device, wanted: looked.append(wanted))
+        call(torch)
+        return looked, driver.cuda()
+
+
+@settings(max_examples=200, deadline=None)
+@given(SIZES, SIZES, SIZES, st.sampled_from(TAKEN), st.sampled_from([None, "f16", "f32"]), st.sampled_from(ORDERS),
+       st.sampled_from([1, 1, 3]), st.sampled_from(["", "", "bias", "gelu bias", "silu multiply", "alpha relu residual"]))
+def test_what_is_asked_for_by_sizes_is_what_matmul_looks_for(M, N, K, dtype, out, order, batch, epilogue):
+    words, asked = epilogue.split(), Asked(M, N, K, dtype, out, order, batch, epilogue=epilogue)
+    usual = {"f16": "f16", "s8": "bf16" if words else "s32", "u8": "bf16" if words else "s32"}
+
+    def call(torch):
         a, b = (laid(torch, letter, batch, *shape, t)
                 for letter, shape, t in zip(order, ((M, K), (K, N)), asked.types))
-        c = laid(torch, "N", batch, M, N, out or {"f16": "f16", "s8": "s32", "u8": "s32"}.get(asked.types[0], "bf16"))
-        plan_matmul(a, b, c)
-        assert looked == [asked.wanted(driver.cuda(), 0)]
+        c = laid(torch, "N", batch, M, N, out or usual.get(asked.types[0], "bf16"))
+        named = {name: torch.Tensor(aligned(np.zeros((N,) if name == "bias" else c.array.shape, c.array.dtype)))
+                 for name in ("bias", "residual", "multiply") if name in words}
+        activation = next((word for word in words if word in ("gelu", "relu", "silu")), None)
+        plan_matmul(a, b, c, alpha=0.5 if "alpha" in words else 1.0, activation=activation, **named)
+
+    looked, cuda = looked_for(M, N, K, call)
+    assert looked == [asked.wanted(cuda, 0)]
+
+
+@settings(max_examples=60, deadline=None)
+@given(SIZES, SIZES, SIZES, st.sampled_from(TAKEN), st.sampled_from([None, "f16", "f32"]), st.sampled_from(ORDERS),
+       st.integers(1, 5), st.sampled_from(["", "", "tensor", "lines"]))
+def test_what_is_asked_for_in_groups_is_what_grouped_matmul_looks_for(M, N, K, dtype, out, order, groups, scaled):
+    assume(scaled != "lines" or max(M, N) > 1)      # which one scale for each is, too
+    asked = Asked(M, N, K, dtype, out, order, scaled=scaled, groups=groups)
+    usual = {"f16": "f16", "s8": "bf16" if scaled else "s32", "u8": "bf16" if scaled else "s32"}
+
+    def call(torch):
+        a = laid(torch, order[0], 1, M, K, asked.types[0])
+        b = torch.Tensor(laid(torch, order[1], groups + 1, K, N, asked.types[1]).array[:groups])
+        c = laid(torch, "N", 1, M, N, out or usual.get(asked.types[0], "bf16"))
+        shapes = {"lines": ((M,), (groups, N)), "tensor": ((1,), (1,)), "": ()}[scaled]
+        scales = [torch.Tensor(aligned(np.ones(shape, np.float32))) for shape in shapes]
+        offsets = torch.Tensor(aligned(np.zeros(groups, np.int32)))
+        plan_grouped_matmul(a, b, offsets, c, **dict(zip(("scale_a", "scale_b"), scales)))
+
+    looked, cuda = looked_for(M, N, K, call)
+    assert looked == [asked.wanted(cuda, 0)] and looked[0].grouped and looked[0].matrices == groups
 
 
 @given(st.lists(st.tuples(*[st.integers(1, 2**31 - 1)] * 3, st.sampled_from([None, *TAKEN])), min_size=1, max_size=5),
@@ -108,6 +147,15 @@ def test_the_command_measures_a_file_lists_it_and_forgets_it(gpu, tmp_path, caps
     assert main(["tune", "--list", "--json"]) == 0 and len(json.loads(capsys.readouterr().out)["kept"]) == 1
 
 
+def test_the_command_measures_groups_of_rows_and_epilogues(gpu, capsys):
+    assert main(["tune", "64", "72", "64", "--groups", "5", "--seconds", "0.001"]) == 0
+    assert "64 x 72 x 64 f16 NT in 5 groups: 3 configurations" in capsys.readouterr().out
+    assert main(["tune", "64", "72", "64", "--epilogue", "gelu bias", "--seconds", "0.001"]) == 0
+    assert "64 x 72 x 64 f16 NT, then bias_n gelu: 3 configurations" in capsys.readouterr().out
+    assert {(one.wanted.matrices, one.config.grouped, one.config.split) for one in kept.all_kept()} >= {(5, True, False)}
+    assert main(["tune", "--list"]) == 0 and capsys.readouterr().out.count("64 x 72 x 64") == 2
+
+
 def test_ctrl_c_ends_the_command_with_130_and_the_json_has_what_was_measured_whole(gpu, tmp_path, capsys, monkeypatch):
     (tmp_path / "layers.txt").write_text("64 64 64\n64 64 128\n64 64 192\n")
 
@@ -131,7 +179,14 @@ def test_ctrl_c_ends_the_command_with_130_and_the_json_has_what_was_measured_who
     (["1", "2", "3", "--out", "s32"], "out is s32, of f16: an int32 has the sums of integers"),
     (["1", "2", "3", "--scaled", "1x128"], "a and b are f16 with scales for every 128 of K: only 8-bit operands"),
     (["--all-layers", "/nowhere"], "cannot read /nowhere"),
-    (["1", "2", "3", "--scaled", "--batch", "2"], "only a product of two matrices is scaled")])
+    (["1", "2", "3", "--scaled", "--batch", "2"], "only a product of two matrices is scaled"),
+    (["1", "2", "3", "--epilogue", "bias gelo"], "epilogue 'bias gelo': 'gelo' is none of alpha, bias, multiply"),
+    (["1", "2", "3", "--epilogue", "relu gelu"], "name each array once, and one activation"),
+    (["1", "2", "3", "--epilogue", "bias bias"], "name each array once, and one activation"),
+    (["1", "2", "3", "--epilogue", "gelu", "--dtype", "s8", "--out", "s32"], "out is s32, of s8 with gelu"),
+    (["1", "2", "3", "--groups", "0"], "not an integer"), (["1", "2", "3", "--groups", "2", "--batch", "2"], "no batch"),
+    (["1", "2", "3", "--groups", "2", "--epilogue", "bias"], "no epilogue: leave them out, or the groups"),
+    (["1", "2", "3", "--groups", "2", "--dtype", "e4m3", "--scaled", "128x1"], "so each row has scales of its own")])
 def test_what_cannot_be_tuned_is_refused_in_one_line(gpu, words, fault, capsys):
     assert main(["tune", *words]) == 2
     said = capsys.readouterr()

@@ -59,6 +59,8 @@ def factors(scale, blocks, lines):
 def by_hand(a, b, offsets, out, scales):
     """out with each group's product written over its rows, every 128 of K times its scales."""
     made, start, (rows, K), N = out.copy(), 0, a.shape, b.shape[2]
+    if 0 in out.shape:
+        return made
     of_a, of_b = scales or [np.ones(1, np.float32)] * 2
     of_rows = factors(of_a.T if of_a.ndim == 2 else of_a, -(-K // 128), rows)
     for number, (end, size) in enumerate(zip(np.clip(offsets, 0, rows).tolist(), sizes_of(offsets, rows))):

@@ -9,6 +9,7 @@ from fake_clock import TimedLibrary
 from host_kit import aligned, install, numbers
 
 import cuda_kernels.matmul  # noqa: F401
+from cuda_kernels import grouped_matmul, plan_grouped_matmul
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.matmul.choose import figures
 from cuda_kernels.matmul.choose.choice import choose, likely
@@ -74,7 +75,9 @@ def test_the_fastest_is_kept_and_said_beside_what_the_estimate_chose(gpu, number
     Wanted(64, 72, 256, types=("e4m3", "e5m2"), out="bf16", scaled="lines"), Wanted(1, 200, 264, 2, "MN", "MN"),
     Wanted(33, 1, 8, out="bf16"), Wanted(64, 72, 256, types=("s8", "s8"), out="bf16", scaled="lines"),
     Wanted(64, 72, 1000, types=("u8", "s8"), out="f16", scaled="tensor"), Wanted(64, 72, 256, types=("u8", "u8"), out="s32"),
-    Wanted(65, 72, 256, types=("s8", "s8"), out="f32", scaled="1x128")], ids=str)
+    Wanted(65, 72, 256, types=("s8", "s8"), out="f32", scaled="1x128"), Wanted(70, 72, 136, 7, grouped=True),
+    Wanted(300, 72, 128, 1, "K", "MN", ("bf16", "bf16"), "f32", grouped=True), Wanted(3, 72, 64, 9, grouped=True),
+    Wanted(64, 72, 384, 2, types=("e4m3", "e5m2"), out="bf16", scaled="1x128", grouped=True)], ids=str)
 def test_every_kind_of_product_is_measured_and_nothing_stays_in_memory(gpu, wanted):
     found = measure.tune(driver.cuda(), 0, wanted, 0.001)
     assert found.tried == MOST and found.config.out == wanted.out and not gpu.alive and not gpu.contexts
@@ -192,6 +195,45 @@ def test_a_product_with_an_epilogue_is_measured_with_it_and_kept_for_it_alone(gp
     assert found.wanted == Wanted(200, 136, 64, epilogue="residual bias_n gelu") and found.tried > 1
     assert made == found.config and made.epilogue == f"residual bias_{'n' if made.c_major == 'N' else 'm'} gelu"
     assert host.plan_matmul(a, b, out).kernel.options == choose(PRODUCT, FIGURES)
+
+
+def grouped_tensors(library, rows, N, K, sizes):
+    a, b = aligned(numbers((rows, K), np.float16)), aligned(numbers((len(sizes), N, K), np.float16, 1)).swapaxes(1, 2)
+    offsets, out = aligned(np.cumsum(sizes, dtype=np.int32)), aligned(np.zeros((rows, N), np.float16))
+    return [library.torch.Tensor(x) for x in (a, b, offsets, out)]
+
+
+def test_a_grouped_product_uses_what_was_measured_for_so_many_rows_in_so_many_groups(gpu):
+    wanted, sizes = Wanted(200, 136, 64, 4, grouped=True), (70, 0, 100, 30)
+    a, b, offsets, out = given = grouped_tensors(gpu, 200, 136, 64, sizes)
+    best, usual = likely(wanted, FIGURES, MOST)[3], plan_grouped_matmul(*given).kernel.options
+    gpu.takes = lambda config: 5.0 if config.program == best.program else 30.0
+    assert not gpu.graphs and plan_grouped_matmul(*given, tune=0.001).kernel.options == best
+    (found,) = kept.all_kept()
+    assert found.wanted == wanted and (found.chosen_us, usual) == (pytest.approx(30), choose(wanted, FIGURES))
+    assert plan_grouped_matmul(*given).kernel.options == best
+    assert plan_grouped_matmul(*given, tune="off").kernel.options == usual
+    grouped_matmul(*given)
+    start = 0
+    for group, end in enumerate(offsets.array):
+        np.testing.assert_array_equal(out.array[start:end], a.array[start:end] @ b.array[group])
+        start = end
+    others = grouped_tensors(gpu, 200, 136, 64, (*sizes, 0))
+    assert plan_grouped_matmul(*others).kernel.options == choose(replace(wanted, matrices=5), FIGURES)
+    assert host.plan_matmul(*tensors(gpu, 200, 136, 64)).kernel.options == choose(PRODUCT, FIGURES)
+
+
+def test_what_a_grouped_product_may_be_told_of_tuning_is_what_matmul_may_be(gpu):
+    given = grouped_tensors(gpu, 20, 16, 64, (20,))
+    for tune, fault in (("on", 'choose "kept", "off"'), (0, "choose"), ([], "tune a name or seconds")):
+        with pytest.raises(SimlayoutError, match=fault):
+            grouped_matmul(*given, tune=tune)
+    with pytest.raises(SimlayoutError, match="leave out either"):
+        grouped_matmul(*given, tune=1.0, kernel=Hopper())
+    gpu.captured = True
+    with pytest.raises(SimlayoutError, match="while a CUDA graph is captured"):
+        plan_grouped_matmul(*given, tune=0.001)
+    assert not gpu.launches and not gpu.graphs
 
 
 def test_a_c_off_16_bytes_does_not_get_what_was_measured_for_tma(gpu):

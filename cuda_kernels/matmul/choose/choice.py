@@ -10,6 +10,7 @@ import numpy as np
 from cuda_kernels.kernels.hopper.scales import grains_of
 from cuda_kernels.matmul.choose.candidates import BY_SECTORS, ORDERS, off_sectors, roomier
 from cuda_kernels.matmul.choose.figures import H200
+from cuda_kernels.matmul.choose.grouped import estimated_groups
 from cuda_kernels.matmul.choose.model import misalignment_of
 from cuda_kernels.matmul.choose.programs import programs_of
 from simlayout.algebra.dtypes import TYPES
@@ -53,6 +54,9 @@ def ranked(wanted, gpu):
     M, N, matrices = wanted.M, wanted.N, wanted.matrices
     deep = -(-wanted.K * TYPES[wanted.types[0]].bytes // 2)
     misalignment = misalignment_of(deep if wanted.a_major == "K" else M, deep if wanted.b_major == "K" else N)
+    if wanted.grouped:
+        yield from _ranked_groups(wanted, deep, gpu, misalignment)
+        return
     candidates = programs_of(wanted.scaled)
     programs = np.argsort(candidates.times(candidates.work(M, N, deep, matrices, gpu, misalignment), gpu), kind="stable")
     for near in (programs[:LIKELY], programs):
@@ -64,6 +68,15 @@ def ranked(wanted, gpu):
             config = suited(estimates.configs[i], wanted)
             if config is not None:
                 yield float(times[i]), _without_split(config, wanted, gpu.sms)
+
+
+def _ranked_groups(wanted, deep, gpu, misalignment):
+    """The same of a grouped product, the fitting ones first."""
+    estimates, times, fit = estimated_groups(wanted, deep, gpu, misalignment)
+    for i in np.lexsort((times, ~fit)).tolist():
+        config = suited(estimates.configs[i], wanted)
+        if config is not None:
+            yield float(times[i]), replace(config, group=int(estimates.group[i]))
 
 
 def by_sectors(wanted, gpu):
@@ -114,7 +127,8 @@ def _suited(candidate, wanted):
     try:
         majors = wanted.a_major, wanted.b_major
         taken = candidate.taking(wanted.types, wanted.out, majors, wanted.scaled, wanted.epilogue)
-        return taken if taken.store == "sectors" else replace(taken, store=wanted.store)
+        taken = taken if taken.store == "sectors" else replace(taken, store=wanted.store)
+        return replace(taken, grouped=True, split=False) if wanted.grouped else taken
     except SimlayoutError:
         return None
 

@@ -1,79 +1,83 @@
-"""Which configuration a grouped product gets: by the rows that a group has on average, which is all that the host knows.
-
-Few rows of a group become columns of tiles, which may be narrow; so each group's matrix is read once, and that is what such
-products wait for. Of many rows tiles are as large as the registers allow: two consumers multiply 128 rows each, so that each
-column of B is read from shared memory once for two bands, or they take turns, where storing a tile is a large part of it.
-The estimate of `choice`, for batches of products of several sizes, was tried: what it chose took up to 1.33 times as long as
-the best (by hand, on an H100).
+"""What a grouped product may get, and how long it takes by the estimate: as many products, of the rows that groups have on
+average, because the host knows no more; groups may have up to twice as many, so that their last tiles are half empty.
 """
 
 from dataclasses import replace
 from functools import lru_cache
 
-from cuda_kernels.kernels.hopper.scales import grains_of
-from cuda_kernels.matmul.choose.candidates import OWN_COLUMNS, fitted
-from cuda_kernels.matmul.choose.choice import suited
-from simlayout.algebra.dtypes import TYPES
-from simlayout.errors import SimlayoutError
+import numpy as np
 
-IN_TURNS = dict(tile_m=128, tile_n=192, bands=2, pingpong=True)
-WIDE = dict(tile_m=256, tile_n=128, bands=2, c_major="M")
-
-TILES = ((8, dict(tile_m=64, tile_n=16, c_major="M")), (48, dict(tile_m=128, tile_n=64, c_major="M")),
-         (96, dict(tile_m=128, tile_n=128, c_major="M")), (1 << 31, WIDE), (1 << 31, dict(tile_m=128, tile_n=256)),
-         (1 << 31, dict(tile_m=128, tile_n=128)))
-"""(rows of a group up to which, Hopper options): the first that suits is taken. Of up to 11 configurations at the 14
-products of `bench.grouped`, by hand on an H100 whose clock changed times by up to 8 percent: the least or within 2 percent
-of it, but for groups of 512 rows, 4096 deep, where IN_TURNS took 0.93 of the time. 64 to 96 rows were not measured."""
-
-SHALLOW, SHALLOW_ROWS = 4096, 200
-"""Bytes of a line of K up to which groups of so many rows get IN_TURNS: an H100 took 0.89 and 0.90 of the time that the next
-of them took with 2048 bytes and 4096 of 8 bits each, and 1.02 with 4096 bytes of 16 bits; with 7168 bytes 0.96 and 1.33."""
-
-PROMOTING = ((48, dict(tile_m=128, tile_n=64, c_major="M")), (1 << 31, dict(tile_m=128, tile_n=128)),
-             (1 << 31, dict(tile_m=128, tile_n=64)))
-"""The same where sums are promoted; of these others have no registers. Not compared with others."""
+from cuda_kernels.matmul.choose.programs import programs_of
+from cuda_kernels.matmul.choose.rates import RATES
 
 TOGETHER = 2048
 """Rows of a group whose tiles are walked together, so that a group's matrix is read from DRAM once, unless it has more rows:
 of 64 groups of 256 rows on average, 4096 columns and 7168 deep, tiles of 256 x 104 took 1.7 times as long where those that
 share rows came first (by hand, on an H100)."""
 
+FEW_ROWS, FEW_COLUMNS = 48, 64
+"""Rows of a group, on average, up to which tiles have no more rows, and these columns of the group's matrix: then all CTAs
+together read the fewest lines of it at a time. With 128 and 256 columns DRAM took 1 to 3 percent longer."""
 
-def group_of(config):
-    """How many tiles along the rows of a group are walked together."""
-    return max(1, TOGETHER // config.group_height)
+IN_TURNS = {64: 200, 128: 176}
+"""Rows of tiles, where C lies by rows, for consumers that take turns -> the fewest columns that more rows get."""
 
+WIDE = (256, 96, 4), (256, 128, 2)
+"""Columns, rows and consumers of tiles, where C lies by columns, that more rows get, too. Smaller tiles than all these took
+up to twice as long as the estimate says, and of the others hardly one less than the best of these."""
 
-@lru_cache(4096)
-def choose_grouped(wanted):
-    """The Hopper configuration for a grouped product. wanted: its M are the rows of all groups, its matrices the groups.
+RATES_OF_GROUPS = replace(RATES, merged_in_gpc=0.5)
+"""L2 serves fewer CTAs together than in a plain product, because tiles that groups leave in part empty take less time."""
 
-    >>> from cuda_kernels.matmul.choose.wanted import Wanted
-    >>> few, many = choose_grouped(Wanted(64, 14336, 4096, 8)), choose_grouped(Wanted(16384, 14336, 4096, 8))
-    >>> few.c_major, few.tile_n, many.tile_m         # eight rows a group become columns
-    ('M', 16, 256)
-    """
-    for options in _likeliest(wanted):
-        candidate = fitted(**options)
-        config = candidate and suited(candidate, wanted)
-        if config:
-            config = replace(config, grouped=True)
-            return replace(config, group=group_of(config))
-    raise SimlayoutError(f"no candidate suits {wanted.a_major}-major A and {wanted.b_major}-major B of {wanted.types[0]}"
-                         + f" scaled by {wanted.scaled}" * bool(wanted.scaled))
+LOST = 0.2
+"""Tiles of a group that need the same columns of its matrix read these from DRAM once if they are multiplied at the same
+time; where what all CTAs read in a tile is more than L2, this part of them does not. At the worst none of them did."""
+
+LAST_WAVE = 0.15
+"""The part of DRAM's time that CTAs without a tile leave unused in the last wave."""
 
 
-def _likeliest(wanted):
-    """Yields Hopper options, the likeliest first, those for smaller tiles behind the ones that have room for a group."""
-    average, promotes = wanted.M / min(wanted.matrices, wanted.M), grains_of(wanted.scaled)
-    if not promotes and average >= SHALLOW_ROWS and wanted.K * TYPES[wanted.types[0]].bytes <= SHALLOW:
-        yield IN_TURNS
-    rows = PROMOTING if promotes else TILES
-    for _, options in [row for row in rows if average <= row[0]] + [row for row in reversed(rows) if average > row[0]]:
-        if not promotes:
-            yield options
-            continue
-        grains = promotes if options.get("c_major") != "M" else promotes[::-1]
-        if grains[1] > 1 or options["tile_n"] <= OWN_COLUMNS:
-            yield options | dict(dtype="e4m3", scaled="{}x{}".format(*grains))
+def together(height):
+    """How many tiles of so many rows are walked together; of many heights at a time."""
+    return np.maximum(1, TOGETHER // height)
+
+
+@lru_cache(None)
+def of_groups(scaled=""):
+    """The Estimates of what grouped products may have: each as if its tiles' first dimension lay along the rows of groups,
+    along which tiles are walked wherever C lies; down: whether that is by columns."""
+    every = programs_of(scaled)
+    taken = every.take(np.flatnonzero((every.sharing == 1) & (every.slices == 1) & (every.resident == 1)))
+    turned, tile_m, tile_n = taken.turned, taken.tile_m, taken.tile_n
+    taken.tile_m, taken.tile_n = np.where(turned, tile_n, tile_m), np.where(turned, tile_m, tile_n)
+    taken.down, taken.turned, taken.split = turned, np.zeros_like(turned), np.zeros_like(taken.split)
+    taken.group = together(taken.tile_m)
+    return taken
+
+
+def fitting(estimates, mean):
+    """bool [configurations]: which are considered first for groups of so many rows on average, because others are estimated
+    too low, or took no less; where sums are promoted there are none of these for many rows."""
+    rows, columns = estimates.tile_m, estimates.tile_n
+    if mean <= FEW_ROWS:
+        return (columns == FEW_COLUMNS) & (rows <= FEW_ROWS)
+    found = np.zeros_like(estimates.down)
+    for height, least in IN_TURNS.items():
+        found |= estimates.pingpong & ~estimates.down & (rows == height) & (columns >= least)
+    for width, height, consumers in WIDE:
+        found |= estimates.down & (columns == width) & (rows == height) & (estimates.consumers == consumers)
+    return found
+
+
+def estimated_groups(wanted, deep, gpu, misalignment):
+    """(the Estimates of what a grouped product may have, their microseconds, which of them are `fitting`). deep: its K in
+    elements of 16 bits."""
+    groups = min(wanted.matrices, wanted.M)
+    mean, matrix, estimates = wanted.M / groups, 2 * deep * wanted.N, of_groups(wanted.scaled)
+    work = estimates.work(mean, wanted.N, deep, groups, gpu, misalignment, uneven=True)
+    along = work.whole / -(-wanted.N // estimates.tile_n) / groups           # tiles of a group that need the same columns
+    lost = LOST * np.clip(2 * deep * estimates.tile_n * gpu.sms / gpu.l2_bytes - 1, 0, 1)
+    waves = work.whole / gpu.sms
+    memory = (work.memory + lost * (along - 1) * matrix * groups) * (1 + LAST_WAVE * (np.ceil(waves) / waves - 1))
+    times = estimates.times(replace(work, memory=memory), gpu, RATES_OF_GROUPS)
+    return estimates, times, fitting(estimates, mean)

@@ -152,10 +152,13 @@ class Estimates:
         known, trees = np.isfinite(times) & (self.slices == 1), of_h200() if self.trees is None else self.trees
         return times * np.where(known, trees(features(self, work, np.where(known, times, 1.0))), 1.0)
 
-    def work(self, M, N, K, matrices=1, gpu=H200, misalignment=0):
-        """The Work of a product, which does not depend on rates."""
+    def work(self, M, N, K, matrices=1, gpu=H200, misalignment=0, uneven=False):
+        """The Work of a product, which does not depend on rates. uneven: M is the mean of the rows of matrices that may have
+        any number of them up to twice as many."""
         rows, cols = np.where(self.turned, N, M), np.where(self.turned, M, N)
         tall, wide = _up(rows, self.tile_m * self.cluster_m), _up(cols, self.tile_n * self.cluster_n)
+        if uneven:
+            tall = tiles_of_uneven(rows / self.tile_m)
         tiles, free, steps = tall * wide * matrices, slots(self, gpu.sms), _up(K, DEPTH)
         whole, parts = cut_tiles(self, tiles, free, steps)
         left, waves = tiles - whole, _up(whole, free)
@@ -182,7 +185,8 @@ class Estimates:
 
     def _shared(self, rows, cols, tall, wide, units, parts, left, sms):
         """(requested, paired, gathered) of Work, from the units that one GPC works on at a time."""
-        tall, wide, parts, left, units = (np.asarray(x, np.int32) for x in (tall, wide, parts, np.maximum(left, 1), units))
+        tall, wide, parts, left, units = (np.asarray(np.ceil(x), np.int32) for x in (tall, wide, parts, np.maximum(left, 1),
+                                                                                     units))
         group = np.minimum(self.group, tall).astype(np.int32)
         clustered, count = self.sharing > 1, np.maximum(units // GPCS, 1)
         i = np.arange(sms // GPCS + 1, dtype=np.int32)   # the units of a GPC
@@ -278,6 +282,16 @@ def _different(values, have):
     """int64 [configurations]: how many different values each row has where `have` is true."""
     ordered = np.sort(np.where(have, values, -1), axis=1)
     return (ordered[:, 0] >= 0) + ((ordered[:, 1:] != ordered[:, :-1]) & (ordered[:, 1:] >= 0)).sum(1)
+
+
+def tiles_of_uneven(mean):
+    """float64: the mean number of tiles that take up to twice as many tiles' rows as `mean`, each number as often.
+
+    >>> tiles_of_uneven(np.array([0.1, 0.5, 1, 10])).tolist()
+    [1.0, 1.0, 1.5, 10.5]
+    """
+    whole = np.floor(2 * mean)
+    return (whole + 1) * (1 - whole / mean / 4)
 
 
 def _up(a, b):

@@ -5,9 +5,12 @@ import re
 from dataclasses import dataclass, replace
 
 from cuda_kernels.kernels.hopper.rules import CHOICES, fault_of, multiplied_together
+from cuda_kernels.kernels.hopper.scales import grains_of
 from cuda_kernels.kernels.hopper.scaling import scales_named
 from cuda_kernels.matmul.arrays import contiguous
 from cuda_kernels.matmul.choose.wanted import Wanted
+from cuda_kernels.matmul.finish import Finish, epilogue_named
+from cuda_kernels.matmul.grouped import GroupedSteps
 from cuda_kernels.matmul.recipe import RESULTS, result_of
 from cuda_kernels.matmul.steps import HopperSteps
 from simlayout.algebra.dtypes import TYPES
@@ -28,7 +31,8 @@ MOST_FAULTS = 3
 class Asked:
     """C (M, N) = A (M, K) times B (K, N), `batch` of them, in arrays without gaps. dtype: of DTYPES; out: of OUTS, None for
     what `matmul` gives; order: BLAS's letters for A and B, N a matrix with contiguous rows, T the transpose of one; scaled:
-    as Hopper's option, for scale_a and scale_b. Raises SimlayoutError for what there is not.
+    as Hopper's option, for scale_a and scale_b; epilogue: as of `finish.epilogue_named`; groups: to which the rows of A
+    belong, as of `grouped_matmul`, 0 where they do not. Raises SimlayoutError for what there is not.
 
     >>> Asked(16, 4096, 14336, "bf16").types
     ('bf16', 'bf16')
@@ -42,17 +46,24 @@ class Asked:
     order: str = "NT"
     batch: int = 1
     scaled: str = ""
+    epilogue: str = ""
+    groups: int = 0
 
     def __post_init__(self):
         for name, value, known in (("dtype", self.dtype, DTYPES), ("out", self.out, (None, *OUTS)),
                                    ("order", self.order, ORDERS), ("scaled", self.scaled, CHOICES["scaled"])):
             if value not in known:
                 raise SimlayoutError(f"{name} {value!r}: choose {', '.join(x for x in known if x)}")
-        if fault := fault_of(self.types, self.out, self.scaled):
+        if fault := fault_of(self.types, self.out, self.scaled, str(epilogue_named(self.epilogue))):
             raise SimlayoutError(fault)
         if self.batch > 1 and self.scaled:
             raise SimlayoutError("only a product of two matrices is scaled: leave out the batch, or the scales")
-        if not all(type(n) is int and 0 < n < 1 << 31 for n in (self.M, self.N, self.K, self.batch)):
+        if self.groups and (self.batch > 1 or self.epilogue):
+            raise SimlayoutError("grouped_matmul has no batch and no epilogue: leave them out, or the groups")
+        if self.groups and (grains_of(self.scaled) or (1,))[0] > 1:
+            raise SimlayoutError(f"scaled {self.scaled!r}: groups begin at any row, so each row has scales of its own: "
+                                 "choose tensor, lines, 1x128 or 1x1")
+        if not all(type(n) is int and 0 < n < 1 << 31 for n in (self.M, self.N, self.K, self.batch, self.groups or 1)):
             raise SimlayoutError(f"sizes {self.M} {self.N} {self.K}: give integers from 1 to {(1 << 31) - 1}")
 
     @property
@@ -62,22 +73,23 @@ class Asked:
         return first, second or first
 
     def wanted(self, cuda, device: int) -> Wanted:
-        """What `matmul` looks for, given such arrays."""
-        (M, N, K), out = (self.M, self.N, self.K), self.out or result_of(self.types[0], bool(self.scaled))
-        scales = scales_named(self.scaled)
-        steps = HopperSteps(cuda, device, self.types, out, dict.fromkeys("abc", True), False, scales)
+        """What `matmul` or, of groups, `grouped_matmul` looks for, given such arrays."""
+        finish = Finish(epilogue_named(self.epilogue))
+        (M, N, K), out = (self.M, self.N, self.K), self.out or result_of(self.types[0], bool(self.scaled or finish))
+        steps = (GroupedSteps if self.groups else HopperSteps)(cuda, device, self.types, out, dict.fromkeys("abc", True),
+                                                               False, scales_named(self.scaled), finish)
         sizes = [TYPES[dtype].bytes for dtype in (*self.types, out)]
-        shapes = (M, K), (K, N), (M, N)
-        arrays = [_array(letter, self.batch, *shape, size) for letter, shape, size in zip(self.order + "N", shapes, sizes)]
+        batch = (self.batch,) * (self.batch > 1)
+        shapes = (*batch, M, K), (*batch, *(self.groups,) * (self.groups > 0), K, N), (*batch, M, N)
+        arrays = [_array(letter, shape, size) for letter, shape, size in zip(self.order + "N", shapes, sizes)]
         return steps.lay(*arrays).wanted
 
 
-def _array(letter, batch, rows, cols, size):
+def _array(letter, shape, size):
     """(shape, strides) of matrices without gaps, N with contiguous rows, T transposed."""
-    shape = (batch,) * (batch > 1) + (rows, cols)
     if letter == "N":
         return shape, contiguous(shape, size)
-    *outer, col, row = contiguous((*shape[:-2], cols, rows), size)
+    *outer, col, row = contiguous((*shape[:-2], *shape[:-3:-1]), size)
     return shape, (*outer, row, col)
 
 

@@ -11,8 +11,10 @@ from cuda_kernels.kernels.hopper.epilogue import EPILOGUES
 from cuda_kernels.kernels.hopper.kernel import kernel_of
 from cuda_kernels.kernels.hopper.scaling import scales_named
 from cuda_kernels.matmul.finish import Finish
+from cuda_kernels.matmul.grouped import GroupedSteps
 from cuda_kernels.matmul.product import ALIGNED
 from cuda_kernels.matmul.steps import HopperSteps
+from cuda_kernels.matmul.tune.groups import sizes_of
 from cuda_kernels.run.turns import sets_of
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import SimlayoutError
@@ -61,16 +63,16 @@ class Array:
 
 
 def array_of(count, rows, cols, dtype, rows_contiguous=True):
-    """The Array of `count` matrices, whose lines start on 16 bytes.
+    """The Array of `count` matrices, whose lines start on 16 bytes; 0 of them are one without a dimension for its number.
 
-    >>> array_of(1, 3, 5, "f16"), array_of(2, 3, 5, "f16", rows_contiguous=False).strides
+    >>> array_of(0, 3, 5, "f16"), array_of(2, 3, 5, "f16", rows_contiguous=False).strides
     (Array(shape=(3, 5), strides=(16, 2), nbytes=48), (80, 2, 16))
     """
     size = TYPES[dtype].bytes
     lines, length = (rows, cols) if rows_contiguous else (cols, rows)
     pitch = -(-length * size // ALIGNED) * ALIGNED
     strides = (pitch, size) if rows_contiguous else (size, pitch)
-    if count == 1:
+    if count == 0:
         return Array((rows, cols), strides, lines * pitch)
     return Array((count, rows, cols), (lines * pitch, *strides), count * lines * pitch)
 
@@ -78,7 +80,8 @@ def array_of(count, rows, cols, dtype, rows_contiguous=True):
 class Operands:
     """Sets of operands for what is wanted, in memory of a Stopwatch, and all that is random in them.
 
-    arrays: {"a", "b", "c": Array}; sets: {role: address} of each. What an epilogue adds is 0, what it multiplies by is 1.
+    arrays: {"a", "b", "c": Array}; ends: of groups, the rows behind their last ones; sets: {role: address} of each. What an
+    epilogue adds is 0, what it multiplies by is 1.
     """
 
     def __init__(self, watch, wanted, seed=0):
@@ -87,9 +90,11 @@ class Operands:
         size_c = TYPES[wanted.out].bytes
         self.off = size_c if wanted.store == "direct" and TYPES[wanted.out].bits != 32 else 0     # C starts off 16 bytes
         of_a, of_b = wanted.types
-        self.arrays = {"a": array_of(count, M, K, of_a, wanted.a_major == "K"),
-                       "b": array_of(count, K, N, of_b, wanted.b_major == "MN"),
-                       "c": array_of(count, M, N, wanted.out)}
+        of_rows = 0 if wanted.grouped or count == 1 else count
+        self.arrays = {"a": array_of(of_rows, M, K, of_a, wanted.a_major == "K"),
+                       "b": array_of(count if wanted.grouped else of_rows, K, N, of_b, wanted.b_major == "MN"),
+                       "c": array_of(of_rows, M, N, wanted.out)}
+        self.ends = np.cumsum(sizes_of(M, count), dtype=np.int32) if wanted.grouped else None
         self._blocks = {role: normal(dtype, BLOCK, self._random) for role, dtype in zip("ab", wanted.types)}
         self.sets = [self._set() for _ in range(sets_of(sum(x.nbytes for x in self.arrays.values())))]
         self._reference = self._compared()
@@ -108,6 +113,9 @@ class Operands:
             lines = max(self.wanted.M, self.wanted.N)
             places["scale_a"] = places["scale_b"] = self._watch.memory(4 * lines)
             self._watch.fill(places["scale_a"], 4 * lines, np.ones(1, np.float32).tobytes())
+        if self.wanted.grouped:
+            places["offsets"] = self._watch.memory(self.ends.nbytes)
+            self._watch.fill(places["offsets"], self.ends.nbytes, self.ends.tobytes())
         return places | {"c": places["c"] + self.off}
 
     def _compared(self):
@@ -116,8 +124,8 @@ class Operands:
         wanted, chosen = self.wanted, []
         cols = np.unique(np.r_[0, wanted.N - 1, self._random.integers(0, wanted.N, COLS - 2)])
         for i in range(ROWS):
-            matrix = int(self._random.integers(wanted.matrices))
             row = (0, wanted.M - 1)[i] if i < 2 else int(self._random.integers(wanted.M))
+            matrix = self._matrix_of(row)
             k = np.arange(wanted.K)
             a = self._values("a", matrix, row, k)
             b = self._values("b", matrix, k[:, None], cols)
@@ -125,6 +133,12 @@ class Operands:
             made = activation.exact(a @ b) if activation else a @ b
             chosen.append((self.sets[0]["c"] + self._at("c", matrix, row, 0), made))
         return chosen, cols
+
+    def _matrix_of(self, row):
+        """The number of the matrices of a row: its group, or any."""
+        if self.wanted.grouped:
+            return int(np.searchsorted(self.ends, row, "right"))
+        return int(self._random.integers(self.wanted.matrices))
 
     def _at(self, role, matrix, row, col):
         """Bytes from the start of an array to its elements."""
@@ -184,10 +198,9 @@ def entrants(cuda, device, watch, operands, configs):
     wanted = operands.wanted
     scales = scales_named(wanted.scaled)
     aligned = {"a": True, "b": True, "c": not operands.off}
-    built, faults = [], []
+    built, faults, steps = [], [], GroupedSteps if wanted.grouped else HopperSteps
     for config in configs:
-        builder = HopperSteps(cuda, device, wanted.types, wanted.out, aligned, False, scales,
-                              Finish(EPILOGUES[wanted.epilogue]))
+        builder = steps(cuda, device, wanted.types, wanted.out, aligned, False, scales, Finish(EPILOGUES[wanted.epilogue]))
         try:
             builder.build(*((x.shape, x.strides) for x in operands.arrays.values()), kernel_of(config))
             built.append((config, builder))
