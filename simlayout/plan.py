@@ -73,12 +73,12 @@ class Prediction:
 
 
 SASS_CLASSES = (("ldmatrix", "LDSM"), ("stmatrix", "STSM"), ("ld.shared", "LDS"), ("st.shared", "STS"),
-                ("cp.async", "LDGSTS"), ("red", "ATOMS"), ("atom", "ATOMS"))
+                ("st.async", "STAS"), ("cp.async", "LDGSTS"), ("red", "ATOMS"), ("atom", "ATOMS"))
 """PTX name prefix -> the SASS instruction that ptxas makes of it (seen in cuobjdump listings for sm_90)."""
 
 
 def sass_class(name):
-    """The SASS class of a PTX shared-memory instruction: LDSM, STSM, LDS, STS, LDGSTS or ATOMS."""
+    """The SASS class of a PTX shared-memory instruction: LDSM, STSM, LDS, STS, STAS, LDGSTS or ATOMS."""
     return next(sass for prefix, sass in SASS_CLASSES if name.startswith(prefix))
 
 

@@ -3,10 +3,10 @@
     python -m cuda_kernels.conformance.hopper [--set eights] [--json FILE] [--keep FOLDER]
 
 Runs a product with each of several configurations under ncu (which must be on the PATH, and may read the GPU's counters):
-of operands of 16 bits, of 8, or of those that finish elements, store by sectors, or multiply groups. It compares the operand
-wavefronts of wgmma and the words written to the banks of the whole kernel, and, from the source page, the executions,
-wavefronts and ideal wavefronts of each SASS instruction that loads or stores shared memory. All must equal the plan's
-prediction, except for what copies scales: as many as the plan says, in at least as many wavefronts.
+of operands of 16 bits, of 8, or of those that finish elements, store by sectors, cut tiles into slices, or multiply groups.
+It compares the operand wavefronts of wgmma and the words written to the banks of the whole kernel, and, from the source
+page, the executions, wavefronts and ideal wavefronts of each SASS instruction that loads or stores shared memory. All must
+equal the plan's prediction, except for what copies scales: as many as the plan says, in at least as many wavefronts.
 """
 
 import argparse
@@ -71,9 +71,11 @@ OTHERS = (
     (Hopper(128, 128, 6, c_major="M", epilogue="alpha residual bias_m silu multiply"), (1000, 1384, 520)),
     (Hopper(64, 64, 8, grouped=True), (1000, 1384, 520)),
     (Hopper(128, 256, grouped=True), (1000, 1384, 520)),
+    (Hopper(64, 64, 8, 1, slices=4), (200, 440, 2048)), (Hopper(128, 72, 6, slices=2, cluster_m=2), (500, 600, 1024)),
     (Hopper(128, 64, 8, c_major="M", grouped=True), (1384, 1000, 520)),
     (Hopper(128, 128, 6, grouped=True, dtype="e4m3", scaled="lines"), (1000, 1384, 1040)))
-"""Lines of C copied from whole sectors on; elements that are finished; GROUPS groups of rows of uneven sizes."""
+"""Lines of C copied from whole sectors on; elements that are finished; tiles in slices; GROUPS groups of rows of uneven
+sizes."""
 
 SETS = {"plain": CASES, "eights": EIGHTS, "others": OTHERS}
 """By name."""
@@ -200,8 +202,8 @@ def expected(config, problem):
     """The same counts as predicted, with "gmma" and "bank_writes". What is stored to global memory passes the banks: an
     element at a time as a word, or, by mma_tma, 16 bytes as four. In clusters the two words of each mbarrier count where it
     is initialised, though not where a CTA is alone: measured, not explained. Where a kernel reads scales, an epilogue's
-    arrays or offsets, L1 writes them to the banks as well, so that "bank_writes" is not predicted; of what copies scales the
-    wavefronts are the fewest."""
+    arrays or offsets, L1 writes them to the banks as well, so that "bank_writes" is not predicted, nor where slices send one
+    another their sums; of what copies scales the wavefronts are the fewest."""
     sizes = {"sizes": sizes_here(config, problem)} if config.grouped else {}
     predicted, (M, N, _) = plan_of(config).predict(*problem, sms=132, **sizes).counts, problem
     passing = 0 if config.store != "direct" else M * N // 2 if config.body == "mma_tma" else M * N
@@ -209,7 +211,7 @@ def expected(config, problem):
     by_threads = [c for c in predicted if c.instruction.startswith(("ld", "st"))]
     writes = sum(c.bytes for c in predicted if c.name == "load A, B") // 4 + sum(
         WORDS.get(c.instruction, 0) * c.instructions for c in by_threads)
-    reads = config.scaled or config.epilogue or config.grouped
+    reads = config.scaled or config.epilogue or config.grouped or config.slices > 1
     counts = {"gmma": sum(c.wavefronts for c in predicted if c.instruction.startswith("wgmma")),
               **({} if reads else {"bank_writes": writes + passing + mbarriers})}
     for name in CLASSES:
