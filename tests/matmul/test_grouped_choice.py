@@ -80,4 +80,4 @@ def costs():
 
 def test_what_is_chosen_takes_little_longer_than_the_best_that_an_h100_measured():
     found, likelier = map(np.array, zip(*costs()))
-    assert len(found) == 24 and np.exp(np.log(found).mean()) < 1.007 and found.max() < 1.08 and (likelier == 0).sum() >= 19
+    assert len(found) == 24 and np.exp(np.log(found).mean()) < 1.0095 and found.max() < 1.08 and (likelier == 0).sum() >= 19

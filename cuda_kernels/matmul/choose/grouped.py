@@ -36,6 +36,11 @@ time; where what all CTAs read in a tile is more than L2, this part of them does
 LAST_WAVE = 0.15
 """The part of DRAM's time that CTAs without a tile leave unused in the last wave."""
 
+SHARED_LINES, LINE_COLUMNS = 1.025, 64
+"""So many times as long take tiles whose columns are no multiple of these: they end within a line of 128 bytes of C, which
+two tiles then write. At 16384 rows in 64 groups, 7168 columns and 2048 deep, 128 x 176 took 1.18 times as long as 128 x 192
+(two runs on an H100); in most products it is little."""
+
 
 def together(height):
     """How many tiles of so many rows are walked together; of many heights at a time."""
@@ -80,4 +85,5 @@ def estimated_groups(wanted, deep, gpu, misalignment):
     waves = work.whole / gpu.sms
     memory = (work.memory + lost * (along - 1) * matrix * groups) * (1 + LAST_WAVE * (np.ceil(waves) / waves - 1))
     times = estimates.times(replace(work, memory=memory), gpu, RATES_OF_GROUPS)
+    times = times * np.where(estimates.tile_n % LINE_COLUMNS > 0, SHARED_LINES, 1)
     return estimates, times, fitting(estimates, mean)
