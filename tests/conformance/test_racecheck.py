@@ -1,5 +1,8 @@
 """What racecheck prints is read, and the kernels that it is asked about are those that the machine finds in order or not."""
 
+import re
+from pathlib import Path
+
 import pytest
 from tiers import sweep_but
 
@@ -41,3 +44,20 @@ def test_nothing_is_no_race_and_what_came_to_no_summary_is_an_error():
     assert parse("========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)") == ()
     with pytest.raises(DeviceError, match="came to no summary: .*Device not supported"):
         parse("========= COMPUTE-SANITIZER\n========= Error: Device not supported")
+
+
+DATA = Path(__file__).parents[1] / "data"
+
+
+@pytest.mark.parametrize("file", ["h100_races.txt", "h100_races_2026.txt"])
+def test_racecheck_misses_the_order_that_a_warps_barrier_makes_before_one_lane_arrives(file):
+    """A warp's lanes read a stage, and behind bar.warp.sync one of them tells that it is free: the reads of the 31 others
+    are reported, of each byte at each time that the stage is filled again; where each lane tells for itself, none."""
+    text = (DATA / file).read_text()
+    told = re.findall(r"^(.*): the machine: no hazard; racecheck: \w+ races\n((?:  .*\n)*)", text, re.M)
+    hazards = {name: sum(map(int, re.findall(r"\((\d+) hazards\)", races))) for name, races in told}
+    for name, way in rings.RINGS.items():
+        if name in hazards and isinstance(way, rings.Ring):
+            assert hazards[name] == (0 if way.every_lane else 31 * 4 * (rings.STEPS - rings.STAGES)), name
+    assert {"ring", "ring of stores", "ring, every lane frees", *PRODUCTS} <= hazards.keys()
+    assert all("1x128" in name or "promote" in name for name in PRODUCTS if hazards[name])
