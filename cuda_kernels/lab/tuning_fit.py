@@ -33,9 +33,9 @@ USUAL, HOLD = 0.03, 0.0025
 """Errors (logarithms) beyond the first weigh less than their squares; the second is the pull on a rate (logarithms, too)
 towards where the fit starts."""
 
-FIXED = ("clock_ghz", "exchange_us", "exchange_group_us", "row_power_share")
-"""Rates about which the records say too little: no sliced tile is likely enough to be measured, and no configuration has
-the GPU's power for itself."""
+FIXED = ("clock_ghz", "exchange_area_us", "row_power_share")
+"""Rates about which an H200's records say too little: they have no slices, and no configuration has the GPU's power for
+itself."""
 
 START = replace(RATES, row_power_share=0.0)
 """What the fit starts with."""

@@ -288,6 +288,12 @@ def test_the_estimates_are_near_the_measured_times():
     assert len(measured.problems) == 907 and measured.error(measured.estimated(START)) < 0.036
 
 
+def test_the_estimates_are_near_what_slices_took():
+    measured = read(TUNING.with_name("h100_slices.json.xz"))
+    sliced = np.flatnonzero(measured.estimates.slices[measured.tried] > 1)
+    assert len(sliced) > 300 and measured.of(sliced).error(measured.of(sliced).estimated(START)) < 0.06
+
+
 @given(st.integers(1, 132), st.integers(2, 9), st.integers(64, 9000))
 def test_consumers_in_turns_are_estimated_to_hide_every_store_but_the_last_one(ctas, tiles, K):
     alone = Hopper(64, 128, 8, 1)

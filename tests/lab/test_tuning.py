@@ -212,7 +212,7 @@ def test_rates_that_explain_the_times_have_no_error_and_choose_the_best(tmp_path
     measured = tuning_fit.read(record(tmp_path, RATES))
     right = measured.estimated(RATES)
     assert measured.error(right) < 1e-12 and set(measured.choices(right)[1]) == {1.0}
-    slower = measured.estimated(replace(RATES, wgmma_column_clocks=2 * RATES.wgmma_column_clocks, exchange_us=20.0))
+    slower = measured.estimated(replace(RATES, wgmma_column_clocks=2 * RATES.wgmma_column_clocks, exchange_area_us=20.0))
     assert measured.error(slower) > 0.1 and max(measured.choices(slower)[1]) > 1
 
 

@@ -188,12 +188,12 @@ class Estimates:
         tall, wide, parts, left, units = (np.asarray(np.ceil(x), np.int32) for x in (tall, wide, parts, np.maximum(left, 1),
                                                                                      units))
         group = np.minimum(self.group, tall).astype(np.int32)
-        clustered, count = self.sharing > 1, np.maximum(units // GPCS, 1)
+        count, slices = np.maximum(units // GPCS, 1), self.slices[:, None]
         i = np.arange(sms // GPCS + 1, dtype=np.int32)   # the units of a GPC
-        at = np.where(clustered[:, None], 3 + GPCS * i, 3 * count[:, None] + i)
+        at = np.where(self.clustered[:, None], slices * (3 + GPCS * (i // slices)) + i % slices, 3 * count[:, None] + i)
         have = i < count[:, None]
         parts, left = parts[:, None], np.where(parts > 1, left, tall * wide)[:, None]
-        sliced = (self.slices > 1)[:, None]              # slices: tile by tile; otherwise part by part
+        sliced = slices > 1                              # slices: tile by tile; otherwise part by part
         tile, part = np.where(sliced, at // parts, at % left), np.where(sliced, at % parts, at // left)
         g, w = group[:, None], wide[:, None]
         first = tile // (g * w) * g
@@ -203,7 +203,7 @@ class Estimates:
         requested = own_m + own_n
         gathered = (own_m * _different(row, have) + own_n * _different(col, have)) / count
         neighbours = have[:, 1:] & (i[1:] % 2 == 1)      # a second CTA of a TPC
-        pairs = np.where(clustered, 0, np.clip(2 - sms / np.maximum(units, 1), 0, 1))
+        pairs = np.where(self.clustered, 0, np.clip(2 - sms / np.maximum(units, 1), 0, 1))
         alike = [((x[:, 1:] == x[:, :-1]) & neighbours).sum(1) / np.maximum(neighbours.sum(1), 1) for x in (row, col)]
         paired = requested - pairs * (own_m * alike[0] + own_n * alike[1]) / 2
         return requested, paired, np.minimum(paired, gathered)
@@ -238,7 +238,7 @@ class Estimates:
         crossing = rates.merged_factor_64 * drifted, rates.merged_factor_32 * drifted, rates.merged_factor_16 * drifted
         together = np.choose(work.misalignment, (1, *crossing))
         pair = together * np.minimum(rates.merged_in_tpc, 1)
-        near = together * np.minimum(np.where(self.sharing > 1, rates.merged_clusters, rates.merged_in_gpc), 1)
+        near = together * np.minimum(np.where(self.clustered, rates.merged_clusters, rates.merged_in_gpc), 1)
         return work.requested - pair * (work.requested - work.paired) - near * (work.paired - work.gathered)
 
     def _step(self, rates, work, served, outside, busy, sms):
@@ -263,7 +263,7 @@ class Estimates:
     def _add_up(self, rates, parts):
         """Microseconds that adding up the parts of a tile takes."""
         return np.where(self.slices > 1,
-                        rates.exchange_us + rates.exchange_group_us * _up(self.tile_n // 8, self.slices) * self.slices,
+                        rates.exchange_area_us * self.tile_m * self.tile_n / 32768,
                         rates.reduce_us + rates.reduce_round_us * _up(self.rounds, parts) * parts)
 
 
