@@ -75,11 +75,12 @@ def products():
 
 
 def drawn():
-    """One list of cells per set of products that a seed draws: beside cuBLAS on an H100."""
-    found = record.read(DATA / "h100_unseen_bench.json")
+    """One list of cells per set of products that a seed draws, and per GPU: beside cuBLAS."""
     for name, what in (("unseen", "random shapes of 64 to 16384"), ("models", "layers of ten models")):
-        rows = _matmul(found, name)
-        yield [what, str(len(rows)), *_summed(what, rows)[4:], str(sum(row.share < 0.95 for row in rows))]
+        for gpu in ("h200", "h100"):
+            rows = _matmul(record.read(DATA / f"{gpu}_unseen_bench.json"), name)
+            below = sum(row.share < 0.95 for row in rows)
+            yield [what, gpu.upper(), str(len(rows)), *_summed(what, rows)[4:], str(below)]
 
 
 def few_products():
@@ -128,14 +129,14 @@ def epilogues():
 
 
 def groups():
-    """One list of cells per number of groups: of its products, the shares beside a loop and beside torch's grouped one."""
-    rows = record.read(DATA / "h100_grouped_bench.json").of("grouped")
-    for count in sorted({row.problem.groups for row in rows}):
-        of_count = [row for row in rows if row.problem.groups == count]
-        cells, beside = [], [[row for row in of_count if row.label == label] for label in (grouped.LOOP, grouped.TORCH)]
-        for found in beside:
-            cells += _summed("", found)[4:]
-        yield [str(count), str(len(beside[0])), *cells]
+    """One list of cells per number of groups and GPU: of its products, the shares beside a loop and beside torch's grouped
+    one."""
+    found = {gpu: record.read(DATA / f"{gpu}_grouped_bench.json").of("grouped") for gpu in ("h200", "h100")}
+    for count in sorted({row.problem.groups for row in found["h200"]}):
+        for gpu, rows in found.items():
+            beside = [[row for row in rows if (row.problem.groups, row.label) == (count, label)]
+                      for label in (grouped.LOOP, grouped.TORCH)]
+            yield [str(count), gpu.upper(), str(len(beside[0])), *(cell for of in beside for cell in _summed("", of)[4:])]
 
 
 def rungs():
@@ -195,9 +196,10 @@ def tables():
     return {
         "few products": markdown(product, few_products()),
         "products": markdown(product, products()),
-        "drawn": markdown(["products", "number", "of cuBLAS", "least to most", "below 0.95"], drawn()),
+        "drawn": markdown(["products", "GPU", "number", "of cuBLAS", "least to most", "below 0.95"], drawn()),
         "epilogues": markdown(["what is done", "microseconds", "TFLOP/s", "of torch", "least to most"], epilogues()),
-        "groups": markdown(["groups", "products", "of a loop", "least to most", "of torch's", "least to most"], groups()),
+        "groups": markdown(["groups", "GPU", "products", "of a loop", "least to most", "of torch's", "least to most"],
+                           groups()),
         "eight bits": markdown(["operands and scales", "H200: TFLOP/s at 8192 cubed", "of torch", "least to most",
                                 "H100: TFLOP/s at 8192 cubed", "of torch", "least to most"], eight_bits()),
         "published blocks": markdown(["product", "DeepGEMM, published, H800", "H200: here", "torch", "H100: here", "torch"],

@@ -115,6 +115,7 @@ RATES = Rates(clock_ghz=1.485, launch_us=1.8, cluster_launch_us=0.0862, start_sk
               norm_with_dram_growth=0.146, norm_with_power=7.5)
 """Fitted to the measurements of an H200 in `tests/data/h200_tuning.json.xz`: `python -m cuda_kernels.lab.tuning_fit`. They
 serve to choose; not each of them alone is what its name says. Two are not fitted so. exchange_area_us is the multiple of a
-half that has the least squares of errors at the 24 products of `tests/data/h100_slices.json.xz`. row_power_share was set by
-hand, because in a tuning run all configurations heat the GPU together: where each has the power for itself, in the benchmark,
-4096 x 4096 x 4096 took 0.99 of cuBLAS by 128 x 128 and 1.015 by 128 x 256 in clusters of 2, which a tuning run saw equal."""
+half that has the least squares of errors at the 24 products of `tests/data/h100_slices.json.xz`. row_power_share was set
+by hand, because in a tuning run all configurations heat the GPU together: in the benchmark, where each has the power for
+itself, 4096 x 4096 x 4096 took 0.99 of cuBLAS by 128 x 128 and 1.015 by 128 x 256 in clusters of 2, which a tuning run saw
+equal."""
