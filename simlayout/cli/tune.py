@@ -37,6 +37,9 @@ NOTES = """
     [[4096, 14336, 4096, "bf16"]]; the dtype may be left out. `-` is stdin.
     """
 
+OF_MEASURING = "dtype", "out", "order", "batch", "scaled", "epilogue", "groups", "seconds"
+"""The options that say what is measured, and for how long."""
+
 
 def describe(parser):
     """The parser of `simlayout tune`."""
@@ -59,6 +62,7 @@ def describe(parser):
     parser.add_argument("--list", action="store_true", help="say what is kept, of every GPU")
     parser.add_argument("--forget", action="store_true", help="delete what is kept: of M N K, or all of it")
     add(parser, "--json")
+    parser.set_defaults(usual={name: parser.get_default(name) for name in OF_MEASURING})
 
 
 def tune(options):
@@ -68,6 +72,8 @@ def tune(options):
     asked_for = [bool(options.sizes) and not options.forget, options.all_layers is not None, options.list, options.forget]
     if sum(asked_for) != 1:
         raise SimlayoutError("give M N K, --all-layers FILE, --list or --forget, one of them")
+    if options.list or options.forget:
+        _refuse_others(options)
     if options.list:
         found = registry.all_kept()
         tell(options.json, lambda: _plain(found), lambda: fit(registry.listed(found)))
@@ -77,6 +83,14 @@ def tune(options):
     else:
         _measure(options)
     return 0
+
+
+def _refuse_others(options):
+    """Raises SimlayoutError for options that would choose nothing: as if --forget --groups 4 deleted groups alone."""
+    others = [name for name, usual in options.usual.items() if getattr(options, name) != usual]
+    if others:
+        raise SimlayoutError(f"{', '.join(f'--{name}' for name in others)}: this says what to measure; --list takes no such "
+                             "option, and --forget M N K deletes all that is kept of these sizes, of any type and groups")
 
 
 def _measure(options):

@@ -1,7 +1,7 @@
 """Kernels of integers, and of 8-bit types with scales for every 128 of K: the bits of C on the CPU machine beside a slow
 twin, what their options must be, and what arrays of scales mean."""
 
-from itertools import permutations
+from itertools import pairwise, permutations
 
 import ml_dtypes
 import numpy as np
@@ -32,6 +32,23 @@ BLOCKS = [dict(scaled="1x128", tile_m=64, tile_n=96), dict(scaled="1x128", tile_
           dict(scaled="1x128", split=True, out="f32", store="direct"), dict(scaled="1x128", tile_m=64, slices=2, stages=8)]
 
 
+SMS = 32
+"""So many that every tile is cut whose configuration cuts any."""
+
+
+@pytest.fixture
+def cut_small_tiles(monkeypatch):
+    """Adding parts up costs nothing, so that what is small is cut too."""
+    monkeypatch.setattr("cuda_kernels.kernels.hopper.config.REDUCE_STEPS", 0)
+
+
+def assert_cut(config, M, N, K):
+    """Asserts that all tiles are cut where the configuration cuts any; returns the parts of each."""
+    whole, parts = config.cut(M, N, K, 1, SMS)
+    assert (parts > 1) == (config.slices > 1 or config.split) and (parts == 1 or whole == 0)
+    return parts
+
+
 def values(rng, dtype, shape):
     """Random numbers of a type: integers of its whole range."""
     if TYPES[dtype].exponent:
@@ -41,7 +58,7 @@ def values(rng, dtype, shape):
 
 @pytest.mark.parametrize("options", INTEGERS, ids=str)
 @pytest.mark.parametrize("scaled", ["", "lines"])
-def test_products_of_integers_are_exact_and_rounded_by_way_of_float32_where_c_is_of_floats(options, scaled):
+def test_products_of_integers_are_exact_and_rounded_by_way_of_float32_where_c_is_of_floats(cut_small_tiles, options, scaled):
     if scaled and (options["out"] == "s32" or "body" in options):
         options = options | dict(out="f32", store="direct") if "body" not in options else pytest.skip("it has no scales")
     M, N, K = 130, 72, 272
@@ -49,7 +66,8 @@ def test_products_of_integers_are_exact_and_rounded_by_way_of_float32_where_c_is
     rng = np.random.default_rng(1)
     a, b = values(rng, kernel.dtypes[0], (M, K)), values(rng, kernel.dtypes[1], (N, K)).T
     scales = [2.0**-7 * (rng.random(shape, dtype=np.float32) + np.float32(0.5)) for shape in ((M, 1), (1, N))] * bool(scaled)
-    made = run(kernel, a, b, *scales, device="cpu").c
+    assert_cut(kernel.options, M, N, K)
+    made = run(kernel, a, b, *scales, device="cpu", sms=SMS).c
     exact = a.astype(np.int64) @ b.astype(np.int64)
     if kernel.options.out == "s32":
         np.testing.assert_array_equal(made, exact)
@@ -89,7 +107,7 @@ def promoted(a, b, scale_a, scale_b, name):
 
 
 @pytest.mark.parametrize("options", BLOCKS, ids=str)
-def test_products_with_scales_of_blocks_have_the_bits_of_short_sums_that_fmas_add_up(options):
+def test_products_with_scales_of_blocks_have_the_bits_of_short_sums_that_fmas_add_up(cut_small_tiles, options):
     M, N, K = 200, 72, 432
     kernel = kernel_of(Hopper(**{"dtype": "e4m3", "tile_n": 32, "out": "bf16", "box": 32 * (options.get("store") is None),
                                  **options}))
@@ -98,20 +116,20 @@ def test_products_with_scales_of_blocks_have_the_bits_of_short_sums_that_fmas_ad
     rows, cols = map(int, config.scaled.split("x"))
     scale_a = rng.random((-(-M // rows), 4), dtype=np.float32) + np.float32(0.5)
     scale_b = rng.random((4, -(-N // cols)), dtype=np.float32) + np.float32(0.5)
-    done = run(kernel, a, b, scale_a, scale_b, device="cpu")
+    done, parts = run(kernel, a, b, scale_a, scale_b, device="cpu", sms=SMS), assert_cut(config, M, N, K)
     made, counts = done.c, {c.instruction: c for c in done.trace.by_instruction()}
     name = f"wgmma.m64n80k32.{config.accumulates}.{'.'.join(config.types)}"
-    wanted = promoted(a, b, scale_a.repeat(rows, 0)[:M], scale_b.repeat(cols, 1)[:, :N], name)
+    of_rows, of_columns = scale_a.repeat(rows, 0)[:M], scale_b.repeat(cols, 1)[:, :N]
+    cuts = [4 * i // parts for i in range(parts + 1)]    # of the four times 128 of K
+    wanted = sum(promoted(a[:, 128 * first:128 * last], b[128 * first:128 * last], of_rows[:, first:last],
+                          of_columns[first:last], name) for first, last in pairwise(cuts))
     for said in kernel.plan.scales(config.sharing * config.tiles(M, N) * 4):
         found = counts[said.instruction]
         assert found.instructions == said.instructions and found.wavefronts >= said.wavefronts
         assert not said.exact or (found.wavefronts, found.ideal) == (said.wavefronts, said.ideal)
     assert done.trace.hazards == ()
     out = TYPES[config.out].numpy
-    if config.slices > 1 or config.split:                # parts of a tile are added up at last
-        np.testing.assert_allclose(made.view(out).astype(np.float32), wanted, rtol=2**-7, atol=2**-6)
-    else:
-        np.testing.assert_array_equal(made.view(out), wanted.astype(out))
+    np.testing.assert_array_equal(made.view(out), wanted.astype(out))
 
 
 @pytest.mark.parametrize("scaled, of_a, of_b", [("1x128", (70, 1), (1, 1)), ("1x1", (70, 1), (1, 24)),

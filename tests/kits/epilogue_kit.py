@@ -54,10 +54,10 @@ def asked(rng, options, epilogue, shape, matrices=0):
     return kernel, [a, b, *scales, added]
 
 
-def sums(kernel, operands, device="cpu"):
-    """What the same configuration makes without its epilogue, in f32."""
+def sums(kernel, operands, device="cpu", sms=2):
+    """What the same configuration makes without its epilogue, in f32; sms: for which the grid is made."""
     plain = replace(kernel.options, epilogue="", out="f32", store="direct")
-    return run(kernel_of(plain), *operands[:-1], device=device, sms=2).c
+    return run(kernel_of(plain), *operands[:-1], device=device, sms=sms).c
 
 
 def finished(kernel, operands, made):

@@ -118,7 +118,7 @@ class WgmmaPlan(TmaPlan):
         counts = [self.loaded(done.tiles, steps),
                   AccessCount("multiply", config.wgmma, 16 * done.multiplied * steps, *[totals.operand_wavefronts] * 2),
                   *self.scales(done.tiles * steps)]
-        stored = [*self.lines_scales(done)]
+        stored = [*self.lines_scales(done, config.sharing * sliced)]
         for access in self.accesses:
             stored += [AccessCount("stage C", access.instruction, totals.stores, *[totals.store_wavefronts] * 2),
                        self.stored(M * matrices, N, done)]
@@ -162,17 +162,20 @@ class WgmmaPlan(TmaPlan):
         return (AccessCount("copy scales", "cp.async.ca.4", copies, copies, copies, exact=False),
                 AccessCount("load scales", "ld.shared.b32", loads, loads, loads))
 
-    def lines_scales(self, done):
+    def lines_scales(self, done, sliced):
         """The counts of the scales of rows and columns of so many Tiles: each warp of a consumer copies 32 at a time, with
         at least a wavefront each, and loads those of two rows for a box, for lines, or for 8 columns that it stores
-        directly, and those of two columns for every 8; b64 takes a wavefront per half of a warp."""
+        directly, and those of two columns for every 8; b64 takes a wavefront per half of a warp. sliced: of these tiles
+        those that are cut into slices: each slice copies the scales, and loads those of the columns that it stores."""
         config = self.config
         if not config.lines_scales:
             return ()
-        copies = done.tiles * config.tile_consumers * -(-config.lines_scales // LANES)
-        begun = {"tma": len(config.box_starts), "sectors": 1, "direct": config.tile_n // 8}[config.store]
-        bands = 4 * done.stored
-        of_rows, of_columns = 2 * bands * begun, bands * max(2 * config.staged_blocks, config.tile_n // 8)
+        copied = done.tiles + (config.slices - 1) * sliced
+        copies = copied * config.tile_consumers * -(-config.lines_scales // LANES)
+        groups = config.tile_n // 8
+        begun = {"tma": len(config.box_starts), "sectors": 1, "direct": groups}[config.store]
+        warps, added = 4 * done.stored, 4 * config.row_bands * sliced * groups
+        of_rows, of_columns = 2 * (warps * begun + added), warps * max(2 * config.staged_blocks, groups) + added
         return (AccessCount("copy scales", "cp.async.ca.4", copies, copies, copies, exact=False),
                 AccessCount("load scales of rows", "ld.shared.b32", of_rows, of_rows, of_rows),
                 AccessCount("load scales of columns", "ld.shared.b64", of_columns, 2 * of_columns, 2 * of_columns))
