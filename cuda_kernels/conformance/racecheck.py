@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 
-from cuda_kernels.bench.grouped import sizes_of
 from cuda_kernels.build import cache
 from cuda_kernels.build.ahead import compile_ahead
 from cuda_kernels.build.assembler import program
@@ -33,6 +32,7 @@ from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.kernels.hopper.kernel import kernel_of
 from cuda_kernels.kernels.hopper.scales import grains_of
 from cuda_kernels.matmul.tune.entrants import normal
+from cuda_kernels.matmul.tune.groups import sizes_of
 from cuda_kernels.run.runner import run
 from simlayout.errors import DeviceError
 from simlayout.files import write_record

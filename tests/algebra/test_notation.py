@@ -161,11 +161,14 @@ def test_a_long_text_is_shown_around_the_fault():
     "o" * 9999,
 ])
 def test_hostile_text_is_refused_quickly(text):
-    start = time.process_time()
-    with pytest.raises(ParseError):
-        parse(text)
-        parse(text + "!")
-    assert time.process_time() - start < 10             # the longest takes half a second, in a busy worker twice that
+    def seconds():
+        start = time.process_time()
+        with pytest.raises(ParseError):
+            parse(text)
+            parse(text + "!")
+        return time.process_time() - start
+
+    assert any(seconds() < 1 for _ in range(3))          # half a second at most alone; a busy worker once took 1.1
 
 
 def test_nesting_up_to_the_limit_is_read():
