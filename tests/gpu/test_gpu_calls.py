@@ -7,6 +7,7 @@ import sys
 import threading
 
 import pytest
+from cut_tiles import assert_cut
 from torch_kit import normal, torch
 
 from cuda_kernels import grouped_matmul, matmul, plan_matmul
@@ -86,6 +87,8 @@ def held():
 
 
 def test_ten_thousand_calls_of_all_kinds_on_two_streams_keep_the_first_ones_bits_and_nothing_more():
+    for config in (SPLIT, SLICED):
+        assert_cut(config, 128, 256, 4096, torch.cuda.get_device_properties(0).multi_processor_count)
     both = [Products() for _ in range(2)]
 
     def call(count):

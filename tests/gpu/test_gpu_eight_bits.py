@@ -4,6 +4,7 @@ import random
 
 import numpy as np
 import pytest
+from cut_tiles import SMS, assert_cut, cut_small_tiles
 from torch_kit import normal, torch, view
 
 from cuda_kernels import matmul, plan_matmul
@@ -43,6 +44,7 @@ INTEGERS += [dict(dtype="s8", tile_n=128, scaled="lines"), dict(dtype="s8", b_dt
 
 
 @pytest.mark.parametrize("options", FP8 + SCALED + INTEGERS + BLOCKS, ids=str)
+@cut_small_tiles()
 def test_products_of_8_bits_have_the_bits_of_the_cpu_machine(options):
     kernel = kernel_of(Hopper(**{"dtype": "e4m3", "out": "f16", **options}))
     rng, (M, N, K) = np.random.default_rng(1), (257, 136, 432)
@@ -54,7 +56,8 @@ def test_products_of_8_bits_have_the_bits_of_the_cpu_machine(options):
         rows, cols = map(int, scaled.split("x"))
         shapes = (-(-M // rows), 4), (4, -(-N // cols))
     scales = [rng.random(shape, dtype=np.float32) + np.float32(0.5) for shape in shapes] * bool(scaled)
-    there, here = (run(kernel, a, b.T, *scales, device=device, sms=2).c for device in ("gpu", "cpu"))
+    assert_cut(kernel.options, M, N, K)
+    there, here = (run(kernel, a, b.T, *scales, device=device, sms=SMS).c for device in ("gpu", "cpu"))
     assert there.tobytes() == here.tobytes()
 
 
@@ -67,6 +70,7 @@ ANY = [dict(tile_m=64, tile_n=64, out="f32", store="direct"), dict(tile_n=128, s
 
 @pytest.mark.parametrize("shape", [(1, 8, 16), (65, 24, 144), (130, 200, 400)], ids=str)
 @pytest.mark.parametrize("options", ANY, ids=str)
+@cut_small_tiles()
 def test_whatever_bits_operands_and_scales_have_the_cpu_machine_has_them_too(options, shape):
     kernel, (M, N, K) = kernel_of(Hopper(**{"dtype": "e4m3", "out": "f16", **options})), shape
     rng, scaled, scales = np.random.default_rng(K), kernel.options.scaled, []
@@ -81,7 +85,8 @@ def test_whatever_bits_operands_and_scales_have_the_cpu_machine_has_them_too(opt
         shapes = [(1, 1)] * 2 if scaled == "tensor" else shapes
         scales = [np.where(rng.random(x) < 0.2, rng.choice(strange, x), rng.random(x)).astype(np.float32) for x in shapes]
         scales[1] = scales[1].T
-    made = [run(kernel, a, b.T, *scales, device=device, sms=2).c for device in ("gpu", "cpu")]
+    assert_cut(kernel.options, M, N, K)
+    made = [run(kernel, a, b.T, *scales, device=device, sms=SMS).c for device in ("gpu", "cpu")]
     there, here = (x.view(TYPES[kernel.options.out].numpy) for x in made)
     number = here == here                                # NaNs are the same, whatever their bits
     assert (number == (there == there)).all() and there[number].tobytes() == here[number].tobytes()

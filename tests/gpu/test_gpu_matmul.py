@@ -4,6 +4,7 @@ import random
 import threading
 
 import pytest
+from cut_tiles import assert_cut
 from torch_kit import normal, torch, view
 
 from cuda_kernels import matmul, plan_matmul
@@ -86,6 +87,8 @@ OPTIONS = [
 @pytest.mark.parametrize("config", OPTIONS, ids=str)
 @pytest.mark.parametrize("order", ["NN", "TT"])
 def test_every_option_of_the_kernels_is_right_and_gives_the_same_bits_every_time(config, order):
+    sms = torch.cuda.get_device_properties(0).multi_processor_count
+    assert_cut(config, *config.turned(70, 200), 4000, sms)
     for M, N, K in ((1000, 1336, 1112), (70, 200, 4000), (1, 4096, 520), (3000, 2500, 264)):
         a = normal(M, K) if order[0] == "N" else normal(K, M).T
         b = normal(K, N) if order[1] == "N" else normal(N, K).T
@@ -135,6 +138,7 @@ def test_kernels_that_overlap_wait_for_the_ones_before_them():
 def test_cut_tiles_give_the_same_bits_every_time_and_the_right_ones(config):
     a, b = normal(300, 8000), normal(8000, 700)
     out = torch.empty(300, 700, device="cuda", dtype=torch.float32 if config.out == "f32" else torch.float16)
+    assert_cut(config, 300, 700, 8000, torch.cuda.get_device_properties(0).multi_processor_count)
     first = matmul(a, b, out, kernel=config).clone()
     assert error(first, a, b) < 1
     for _ in range(20):
@@ -237,6 +241,7 @@ def test_the_gpu_and_the_cpu_machine_give_the_same_bits(config, shape, monkeypat
         matmul(b.T, a.T, out, kernel=config)
         out = out.T
     sms = torch.cuda.get_device_properties(0).multi_processor_count
+    assert_cut(config, M, N, K, sms)
     made = on_machine(config, bits(a), bits(b), sms).c
     assert (made == bits(out)).all()
 

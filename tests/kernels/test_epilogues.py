@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from cut_tiles import SMS, assert_cut, cut_small_tiles
 from epilogue_kit import CASES, EVERY, asked, finished, sums
 from hypothesis import strategies as st
 from tiers import given_few, sweep_but
@@ -51,13 +52,16 @@ def test_every_epilogue_is_right_at_odd_sizes_and_of_several_matrices(epilogue, 
 
 @pytest.mark.parametrize("options", [dict(tile_n=32, c_major="M"), dict(tile_n=48, box=16, buffers=3),
                                      dict(tile_n=32, split=True), dict(tile_n=24, store="direct")], ids=str)
+@cut_small_tiles()
 def test_c_may_be_its_own_residual_and_what_it_is_multiplied_by_without_a_race(options):
     options = dict(tile_m=64, stages=3) | options
     kernel, operands = asked(np.random.default_rng(3), options, "residual multiply", (136, 104, 192))
     a, b, added = operands
     operands[-1] = added = replace(added, multiply=added.residual)
-    wanted = finished(kernel, operands, sums(kernel, operands))
-    work = kernel.work(a, b, added, sms=2)
+    sms = SMS if kernel.options.split else 2
+    assert_cut(kernel.options, 136, 104, 192, sms)
+    wanted = finished(kernel, operands, sums(kernel, operands, sms=sms))
+    work = kernel.work(a, b, added, sms=sms)
     held = dict.fromkeys(("c", "residual", "multiply"), work.arrays["residual"])
     trace = machine.execute(replace(work, arrays=work.arrays | held), None, "report")
     made = held["c"][0] if kernel.options.c_major == "N" else held["c"][0].T

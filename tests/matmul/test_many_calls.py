@@ -8,6 +8,7 @@ import tracemalloc
 
 import ml_dtypes
 import numpy as np
+from cut_tiles import assert_cut
 from host_kit import aligned, install, numbers
 
 import cuda_kernels.matmul  # noqa: F401
@@ -53,6 +54,7 @@ def kinds(torch, stream):
 
 
 def test_calls_of_all_kinds_on_two_streams_are_right_and_what_the_host_keeps_of_them_does_not_grow(monkeypatch):
+    assert_cut(SPLIT, 128, 256, 2048, sms=8)
     library, torch = install(monkeypatch, sms=8)
     monkeypatch.setattr(recipe, "CACHE_SIZE", KEPT)
     on_streams, wrong = [kinds(torch, stream) for stream in (16, 32)], []

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from cut_tiles import assert_cut, cut_small_tiles
 from front_ends import by_access, by_instruction, in_ptx, in_python, without
 from gemm_kit import label
 from tiers import sweep_but
@@ -22,7 +23,7 @@ GEMMS = [
     ALL_KERNELS["mma_permuted"].variant(stages=1), ALL_KERNELS["mma_permuted"].variant(stages=4, accumulate="f16"),
     ALL_KERNELS["mma_blocks"].variant(loads="wmma"), ALL_KERNELS["mma_crosswise"].variant(loads="lds"),
     *(ALL_KERNELS[name] for name in ("wgmma_tma", "wgmma_specialized", "mma_tma")),
-    PERSISTENT.variant(split=True), PERSISTENT.variant(tile_n=128, cluster_m=2), PERSISTENT.variant(cluster_n=2),
+    PERSISTENT.variant(tile_n=128, cluster_m=2), PERSISTENT.variant(cluster_n=2),
     PERSISTENT.variant(store="direct"), PERSISTENT.variant(tile_n=128, bands=2),
 ]
 
@@ -56,8 +57,12 @@ def test_ragged_and_unaligned_problems_too(name, shape):
 
 
 @pytest.mark.sweep
-def test_slices_of_a_cluster_meet_in_distributed_shared_memory():
-    assert_alike(lambda: PERSISTENT.variant(slices=2).work(halves(256, 128), halves(128, 256), sms=2), marked=False)
+@pytest.mark.parametrize("how", [dict(split=True), dict(slices=2)], ids=str)
+@cut_small_tiles()
+def test_parts_of_tiles_meet_in_global_memory_or_in_that_of_a_cluster(how):
+    kernel = PERSISTENT.variant(tile_n=128, **how)
+    assert_cut(kernel.options, 128, 256, 128, sms=4)
+    assert_alike(lambda: kernel.work(halves(128, 128), halves(128, 256), sms=4), marked=False)
 
 
 @pytest.mark.parametrize("problem", sweep_but([("1.1", "xor")], PROBLEMS), ids=" ".join)

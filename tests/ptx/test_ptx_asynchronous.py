@@ -264,10 +264,10 @@ ld.shared.b32 %word, [%out]; st.global.b32 [%to], %word;
     assert made["red.shared::cluster.add.u32"] == made["ld.shared::cluster.b32"] == 256
 
 
-@pytest.mark.parametrize(("send", "wanted"), [("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32", 9),
-                                              ("red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32",
-                                               109)])
-def test_a_store_that_completes_on_the_peers_mbarrier_is_there_behind_its_phase(send, wanted):
+@pytest.mark.parametrize(("send", "wanted", "counted"), [
+    ("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32", 9, "st.async.b32"),
+    ("red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32", 109, "red.async")])
+def test_a_store_that_completes_on_the_peers_mbarrier_is_there_behind_its_phase(send, wanted, counted):
     body = RANKS + INIT + """
 mad.lo.u32 %out, %lane, 4, %at; st.shared.b32 [%out], 100;
 @%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%mb], 128;
@@ -277,7 +277,8 @@ mov.u32 %word, 9;
 mul.wide.u32 %off, %rank, 128; add.s64 %to, %to, %off;
 ld.shared.b32 %word, [%out]; st.global.b32 [%to], %word;
 """ + MEET
-    assert run(body, numbers(1), 64, grid=2, cluster=2)[0].tolist() == [wanted] * 64
+    out, trace = run(body, numbers(1), 64, grid=2, cluster=2)
+    assert out.tolist() == [wanted] * 64 and {c.instruction: c.bytes for c in trace.by_instruction()}[counted] == 256
     with pytest.raises(HazardError):
         run(body.replace(WAIT.format(n=1, parity=0), ""), numbers(1), 64, grid=2, cluster=2)
 

@@ -6,7 +6,7 @@ from simlayout.errors import InstructionError
 from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.opcodes.atoms import OPERATIONS, Update, atomic
-from simlayout.machine.ptx.opcodes.groups import address, sources
+from simlayout.machine.ptx.opcodes.groups import address, elements, sources
 from simlayout.machine.ptx.opcodes.lanewise import computed
 from simlayout.machine.ptx.opcodes.memory import store as plain_store
 from simlayout.machine.ptx.rows import Place
@@ -55,8 +55,8 @@ def store(instruction, names):
         return plain_store(instruction, names)
     place, value, barrier = instruction.operands
     bits = width_of(instruction.modifiers[-1])
-    given = sources(value, f"b{bits}", names)
-    return {"run": _sent(instruction, address(place, names), given, bits // 8, address(barrier, names), None)}
+    given, name = sources(value, f"b{bits}", names), f"st.async.b{bits * len(elements(value))}"
+    return {"run": _sent(name, address(place, names), given, bits // 8, address(barrier, names), None)}
 
 
 def reduce(instruction, names):
@@ -73,13 +73,12 @@ def reduce(instruction, names):
         held, operand = (bits.view(update.dtype).astype(np.uint64) for bits in (there, np.ascontiguousarray(data)))
         return np.ascontiguousarray(update(held, [operand])).view(np.uint8)
 
-    return {"run": _sent(instruction, address(place, names), given, update.size, address(barrier, names), updated)}
+    return {"run": _sent("red.async", address(place, names), given, update.size, address(barrier, names), updated)}
 
 
-def _sent(instruction, place, values, size, barrier, update):
-    """What runs a store or atomic that completes on an mbarrier. size: bytes of an element."""
-    name = f"{instruction.opcode}.async"
-
+def _sent(name, place, values, size, barrier, update):
+    """What runs a store or atomic that completes on an mbarrier. name: it is counted under this; size: bytes of an
+    element."""
     def run(warp):
         columns = [np.ascontiguousarray(value.astype(f"u{size}")) for value in values(warp)]
         data = np.stack(columns, axis=1).view(np.uint8)
