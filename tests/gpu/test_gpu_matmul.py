@@ -4,7 +4,7 @@ import random
 import threading
 
 import pytest
-from cut_tiles import assert_cut
+from cut_tiles import assert_cut, cut_small_tiles
 from torch_kit import normal, torch, view
 
 from cuda_kernels import matmul, plan_matmul
@@ -225,10 +225,10 @@ BOTH = [(Hopper(tile_n=64, stages=3), (130, 72, 200)), (Hopper(64, 64, 3, 1), (6
 
 
 @pytest.mark.parametrize("config, shape", BOTH, ids=str)
-def test_the_gpu_and_the_cpu_machine_give_the_same_bits(config, shape, monkeypatch):
+@cut_small_tiles()
+def test_the_gpu_and_the_cpu_machine_give_the_same_bits(config, shape):
     from on_machine import on_machine
 
-    monkeypatch.setattr("cuda_kernels.kernels.hopper.config.REDUCE_STEPS", 0)     # cut even what is small
     M, N, K = shape
     kinds = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}
     a, b = (normal(*size, dtype=kinds[config.dtype]) for size in ((M, K), (K, N)))

@@ -1,10 +1,10 @@
 """The wgmma kernels on the CPU machine: C has the bits of the arithmetic, and what was executed is what is predicted."""
 
 from dataclasses import replace
-from unittest.mock import patch
 
 import numpy as np
 import pytest
+from cut_tiles import cut_small_tiles
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 from ml_dtypes import bfloat16
@@ -27,9 +27,6 @@ from simlayout.errors import HazardError, MachineError, SimlayoutError
 from simlayout.kernel import AccessCount
 
 NUMPY = {"f16": np.float16, "bf16": bfloat16, "f32": np.float32}
-
-cut_small_tiles = patch("cuda_kernels.kernels.hopper.config.REDUCE_STEPS", 0)
-"""Adding parts up costs nothing, so that what is small is cut too."""
 
 
 def stored(shape, dtype, major, generator):
@@ -189,7 +186,7 @@ def test_a_plan_predicts_all_products_of_a_batch(name):
     assert_as_the_plan_says(config[name], 9, 88, 72, 3, 2)
 
 
-@cut_small_tiles
+@cut_small_tiles()
 @pytest.mark.parametrize("options, untold", [(dict(split=True), ["stage C", "store C"]), (dict(slices=2), [])], ids=str)
 def test_a_plan_counts_what_slices_exchange_and_says_that_it_does_not_how_split_tiles_are_stored(options, untold):
     said = assert_as_the_plan_says(Hopper(64, 64, **options, **TMA), 130, 136, 264, 1, 4)
@@ -230,7 +227,7 @@ CUT = {
 """Configuration, (M, N, K), SMs: so that tiles are cut along K."""
 
 
-@cut_small_tiles
+@cut_small_tiles()
 @pytest.mark.parametrize("kind", sweep_but(list(CUT)[::4], CUT))
 def test_cut_tiles_are_the_sums_of_their_parts_in_order(kind):
     config, (M, N, K), sms = CUT[kind]
@@ -238,7 +235,7 @@ def test_cut_tiles_are_the_sums_of_their_parts_in_order(kind):
     assert_right_and_as_predicted(config, M, N, K, sms=sms)
 
 
-@cut_small_tiles
+@cut_small_tiles()
 def test_the_counters_of_cut_tiles_are_zero_again_afterwards(monkeypatch):
     """As the next launch needs them."""
     kept, run = [], machine.run
@@ -282,7 +279,7 @@ def configurations(draw):
 
 
 @pytest.mark.slow
-@cut_small_tiles
+@cut_small_tiles()
 @settings(max_examples=6, phases=[Phase.generate], deadline=None, suppress_health_check=list(HealthCheck))
 @given(configurations(), st.integers(1, 150), st.integers(1, 150), st.integers(1, 280), st.sampled_from([(1, 1), (2, 1)]))
 def test_any_configuration_gives_the_bits_of_the_arithmetic(configured, M, N, K, matrices):
@@ -319,7 +316,7 @@ def relaxed_add(warp, address, value):
     return held.astype(np.int64)
 
 
-@cut_small_tiles
+@cut_small_tiles()
 @pytest.mark.parametrize("name, twin", [("bar_sync_some", no_barrier), ("wait_global_at_least", no_wait),
                                         ("atom_add_acq_rel_gpu", relaxed_add)])
 def test_parts_that_are_added_up_before_they_are_released_or_acquired_are_a_race(monkeypatch, name, twin):
@@ -332,7 +329,7 @@ def test_parts_that_are_added_up_before_they_are_released_or_acquired_are_a_race
     assert found.first.file.endswith("split.py") and "uint8 array" in str(caught.value)
 
 
-@cut_small_tiles
+@cut_small_tiles()
 @pytest.mark.parametrize("fault, told", [("barrier", "no mbarrier at shared"), ("wait", "early read"),
                                          ("bytes", "unwritten read")])
 def test_slices_that_send_before_the_others_are_there_or_read_before_all_has_come_are_found(monkeypatch, fault, told):

@@ -4,6 +4,7 @@ of 8-bit floats, and scales."""
 import ml_dtypes
 import numpy as np
 import pytest
+from cut_tiles import assert_cut, cut_small_tiles
 
 from cuda_kernels.intrinsics import bar_sync_some, cp_async_wait_group, u32
 from cuda_kernels.kernels.gemm import matrix
@@ -48,18 +49,18 @@ CONFIGS = [dict(tile_n=64, tile_m=64, out="bf16"), dict(tile_n=64, c_major="M"),
 
 
 @pytest.mark.parametrize("options", CONFIGS, ids=str)
-def test_scaled_products_of_fp8_have_the_bits_of_the_tensor_core_times_the_products_of_their_scales(monkeypatch, options):
-    monkeypatch.setattr("cuda_kernels.kernels.hopper.config.REDUCE_STEPS", 0)        # so that small tiles are cut, too
+@cut_small_tiles()
+def test_scaled_products_of_fp8_have_the_bits_of_the_tensor_core_times_the_products_of_their_scales(options):
     M, N, K = 130, 72, 256
     kernel = kernel_of(Hopper(dtype="e4m3", b_dtype="e5m2", scaled="lines", **{"out": "f16", **options}))
     rng = np.random.default_rng(3)
     a, b = rng.standard_normal((M, K)).astype(FLOATS["e4m3"]), rng.standard_normal((N, K)).astype(FLOATS["e5m2"]).T
     rows, cols = (rng.random(shape, dtype=np.float32) + np.float32(0.5) for shape in ((M, 1), (1, N)))
-    cut = kernel.options.slices > 1 or kernel.options.split
-    sms, parts = (16, 2) if cut else (2, 1)
+    sms = 16 if kernel.options.slices > 1 or kernel.options.split else 2
+    parts = assert_cut(kernel.options, M, N, K, sms)
     done, work = run(kernel, a, b, rows, cols, device="cpu", sms=sms), kernel.work(a, b, rows, cols, sms=sms)
     made, counts = done.c, {c.instruction: c for c in done.trace.by_instruction()}
-    assert done.trace.hazards == () and work.kernel.options.cut(M, N, K, 1, sms)[1] == parts
+    assert done.trace.hazards == ()
     sums = sum(chained(a[:, k], b[k]) for k in np.split(np.arange(K), parts))
     wanted, out = sums * (rows * cols), {"bf16": ml_dtypes.bfloat16}.get(kernel.options.out, made.dtype)
     np.testing.assert_array_equal(made.view(out), wanted.astype(out))

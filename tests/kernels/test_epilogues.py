@@ -23,7 +23,7 @@ from simlayout.errors import SimlayoutError, VerificationError
 
 def check(options, epilogue, shape, matrices=0, seed=1):
     kernel, operands = asked(np.random.default_rng(seed), options, epilogue, shape, matrices)
-    sms = 32 if kernel.options.split or kernel.options.slices > 1 else 2         # so that all tiles are cut that may be
+    sms = SMS if kernel.options.split or kernel.options.slices > 1 else 2
     done = run(kernel, *operands, device="cpu", sms=sms)
     wanted = finished(kernel, operands, sums(kernel, operands, sms=sms))
     assert np.ascontiguousarray(done.c).tobytes() == np.ascontiguousarray(wanted).tobytes()
@@ -32,10 +32,9 @@ def check(options, epilogue, shape, matrices=0, seed=1):
 
 
 @pytest.mark.parametrize("case", sweep_but([CASES[0], CASES[3], CASES[7], CASES[8], CASES[11]], CASES), ids=str)
-def test_what_is_stored_has_the_bits_of_each_step_by_itself_and_one_rounding(monkeypatch, case):
-    monkeypatch.setattr("cuda_kernels.kernels.hopper.config.REDUCE_STEPS", 0)        # small tiles are cut, too
-    config = check(*case, (130, 72, 144))[0].options
-    assert (config.cut(130, 72, 144, 1, 32)[1] > 1) == (config.split or config.slices > 1)
+@cut_small_tiles()
+def test_what_is_stored_has_the_bits_of_each_step_by_itself_and_one_rounding(case):
+    assert_cut(check(*case, (130, 72, 144))[0].options, 130, 72, 144)
 
 
 SMALL = dict(tile_m=64, tile_n=32, stages=2)

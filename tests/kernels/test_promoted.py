@@ -6,6 +6,7 @@ from itertools import pairwise, permutations
 import ml_dtypes
 import numpy as np
 import pytest
+from cut_tiles import SMS, assert_cut, cut_small_tiles
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -32,23 +33,6 @@ BLOCKS = [dict(scaled="1x128", tile_m=64, tile_n=96), dict(scaled="1x128", tile_
           dict(scaled="1x128", split=True, out="f32", store="direct"), dict(scaled="1x128", tile_m=64, slices=2, stages=8)]
 
 
-SMS = 32
-"""So many that every tile is cut whose configuration cuts any."""
-
-
-@pytest.fixture
-def cut_small_tiles(monkeypatch):
-    """Adding parts up costs nothing, so that what is small is cut too."""
-    monkeypatch.setattr("cuda_kernels.kernels.hopper.config.REDUCE_STEPS", 0)
-
-
-def assert_cut(config, M, N, K):
-    """Asserts that all tiles are cut where the configuration cuts any; returns the parts of each."""
-    whole, parts = config.cut(M, N, K, 1, SMS)
-    assert (parts > 1) == (config.slices > 1 or config.split) and (parts == 1 or whole == 0)
-    return parts
-
-
 def values(rng, dtype, shape):
     """Random numbers of a type: integers of its whole range."""
     if TYPES[dtype].exponent:
@@ -58,7 +42,8 @@ def values(rng, dtype, shape):
 
 @pytest.mark.parametrize("options", INTEGERS, ids=str)
 @pytest.mark.parametrize("scaled", ["", "lines"])
-def test_products_of_integers_are_exact_and_rounded_by_way_of_float32_where_c_is_of_floats(cut_small_tiles, options, scaled):
+@cut_small_tiles()
+def test_products_of_integers_are_exact_and_rounded_by_way_of_float32_where_c_is_of_floats(options, scaled):
     if scaled and (options["out"] == "s32" or "body" in options):
         options = options | dict(out="f32", store="direct") if "body" not in options else pytest.skip("it has no scales")
     M, N, K = 130, 72, 272
@@ -80,7 +65,8 @@ def test_products_of_integers_are_exact_and_rounded_by_way_of_float32_where_c_is
 
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, dict(split=True)], ids=str)
-def test_a_sum_that_32_bits_do_not_hold_wraps(cut_small_tiles, options):
+@cut_small_tiles()
+def test_a_sum_that_32_bits_do_not_hold_wraps(options):
     K = 33_152                                           # 259 stages of 128
     kernel = kernel_of(Hopper(tile_m=64, tile_n=8, dtype="u8", out="s32", store="direct", **options))
     a, b = np.full((1, K), 255, np.uint8), np.full((8, K), 255, np.uint8).T
@@ -108,7 +94,8 @@ def promoted(a, b, scale_a, scale_b, name):
 
 
 @pytest.mark.parametrize("options", BLOCKS, ids=str)
-def test_products_with_scales_of_blocks_have_the_bits_of_short_sums_that_fmas_add_up(cut_small_tiles, options):
+@cut_small_tiles()
+def test_products_with_scales_of_blocks_have_the_bits_of_short_sums_that_fmas_add_up(options):
     M, N, K = 200, 72, 432
     kernel = kernel_of(Hopper(**{"dtype": "e4m3", "tile_n": 32, "out": "bf16", "box": 32 * (options.get("store") is None),
                                  **options}))
