@@ -11,7 +11,7 @@ from ml_dtypes import bfloat16
 from on_machine import on_machine
 from tiers import sweep_but
 
-from cuda_kernels.intrinsics import Instruction
+from cuda_kernels.intrinsics import Instruction, mbarrier_arrive_expect_tx
 from cuda_kernels.kernels.hopper import pipeline as hopper_pipeline
 from cuda_kernels.kernels.hopper import producer, wgmma_persistent
 from cuda_kernels.kernels.hopper import slices as hopper_slices
@@ -329,6 +329,10 @@ def test_parts_that_are_added_up_before_they_are_released_or_acquired_are_a_race
     assert found.first.file.endswith("split.py") and "uint8 array" in str(caught.value)
 
 
+expect_half = Instruction("mbarrier_arrive_expect_tx", "", (), ("u32", "u32"), lambda warp, address, count:
+                          mbarrier_arrive_expect_tx.twin(warp, address, count // 2))
+
+
 @cut_small_tiles()
 @pytest.mark.parametrize("fault, told", [("barrier", "no mbarrier at shared"), ("wait", "early read"),
                                          ("bytes", "unwritten read")])
@@ -339,7 +343,7 @@ def test_slices_that_send_before_the_others_are_there_or_read_before_all_has_com
     if fault == "wait":
         monkeypatch.setattr(hopper_slices, "mbarrier_wait", Instruction("mbarrier_wait", "", (), (), no_wait))
     if fault == "bytes":                                 # of its own sums alone
-        monkeypatch.setattr(hopper_slices, "piece_bytes", lambda columns: columns * 128)
+        monkeypatch.setattr(hopper_slices, "mbarrier_arrive_expect_tx", expect_half)
     config = Hopper(64, 64, slices=2, **TMA)
     with pytest.raises(MachineError, match=told):
         on_machine(config, *operands(config, 64, 64, 200), sms=3)

@@ -19,7 +19,8 @@ from cuda_kernels.kernels.hopper.kernel import SIGNATURE, kernel_of
 from cuda_kernels.kernels.hopper.order import divided, divider, order_of, tile_of
 from cuda_kernels.kernels.hopper.rules import RULES
 from cuda_kernels.kernels.hopper.sectors import LAP, run_of
-from cuda_kernels.kernels.hopper.split import cutting_of, piece_bytes, slice_of, unit_of
+from cuda_kernels.kernels.hopper.slices import slice_of
+from cuda_kernels.kernels.hopper.split import cutting_of, piece_bytes, unit_of
 from cuda_kernels.lab.tuning_fit import START, read
 from cuda_kernels.matmul.choose.candidates import BY_SECTORS, ORDERS, candidates
 from cuda_kernels.matmul.choose.choice import choose, suited

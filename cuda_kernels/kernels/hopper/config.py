@@ -14,7 +14,8 @@ from cuda_kernels.kernels.hopper.places import BARRIERS
 from cuda_kernels.kernels.hopper.rules import CHOICES, ONLY, check
 from cuda_kernels.kernels.hopper.scales import grains_of, scales_of_stage
 from cuda_kernels.kernels.hopper.sectors import LAP, STAGING_BYTES
-from cuda_kernels.kernels.hopper.split import cutting_of, exchanged_bytes, piece_bytes
+from cuda_kernels.kernels.hopper.slices import exchanged_bytes
+from cuda_kernels.kernels.hopper.split import cutting_of, piece_bytes
 from simlayout.algebra.dtypes import TYPES
 from simlayout.hardware.matrix.operand_tile import K_BYTES, OperandTile
 from simlayout.hardware.tables.arch import LANES

@@ -12,8 +12,7 @@ from cuda_kernels.kernels.hopper.epilogue_proof import prove_reads
 from cuda_kernels.kernels.hopper.mma_tma_plan import make_plan
 from cuda_kernels.kernels.hopper.parts import make_load
 from cuda_kernels.kernels.hopper.scales import column_scales, grains_of, scales_of_stage
-from cuda_kernels.kernels.hopper.slices import owners
-from cuda_kernels.kernels.hopper.split import owned_at_most
+from cuda_kernels.kernels.hopper.slices import owned_at_most, owners
 from cuda_kernels.kernels.hopper.window_proof import prove_windows
 from cuda_kernels.kernels.kernel import check_as_emitted
 from simlayout.hardware.matrix.tma import TensorMap

@@ -5,14 +5,49 @@ owns some of the tile's columns: all send their sums of these to its shared memo
 consumer (st.async), and it adds them up in order, the first part first: the same bits in every run. So nobody waits for the
 others but for what he needs of them. Work comes in the same units, each of the CTAs that share loads. Full waves of tiles
 are whole, so that a unit's part is its number in the cluster.
+
+A configuration asks here for bytes; what is emitted is imported where a kernel is made.
 """
 
-from cuda_kernels.emitted.wgmma import exchange
 from cuda_kernels.intrinsics import mbarrier_arrive_expect_tx, mbarrier_wait, s32, u32
-from cuda_kernels.kernels.hopper.order import quotient
+from cuda_kernels.kernels.hopper.order import divided, quotient
 from cuda_kernels.kernels.hopper.parts import make_store_quad
-from cuda_kernels.kernels.hopper.split import owned_at_most, piece_bytes
+from cuda_kernels.kernels.hopper.split import part_of, piece_bytes
 from cuda_kernels.kernels.hopper.sums import SUMS
+
+
+def slice_of(unit, steps, cutting):
+    """unit_of for slices, tile by tile: the slices of a tile are the CTAs of one cluster.
+
+    >>> from cuda_kernels.kernels.hopper.split import cutting_of
+    >>> [slice_of(u, 8, cutting_of(4, 2, 3)) for u in (1, 2, 3, 4)]
+    [(1, 0, 0, 8), (2, 0, 0, 2), (2, 1, 2, 5), (2, 2, 5, 8)]
+    """
+    whole, parts, _, by_parts, _ = cutting
+    if unit < whole:
+        return s32(unit), s32(0), s32(0), s32(steps)
+    cut = s32(unit - whole)
+    tile = divided(cut, by_parts)
+    return part_of(whole + tile, s32(cut - tile * parts), steps, by_parts)
+
+
+def owned_at_most(columns, slices):
+    """Groups of 8 columns of a tile of so many that each of its slices adds up at most.
+
+    >>> owned_at_most(80, 3)
+    4
+    """
+    return -(-columns // 8 // slices)
+
+
+def exchanged_bytes(columns, slices):
+    """Bytes of shared memory for the parts of what a slice adds up of 64 rows of a tile of so many columns; 0 where no tile
+    is cut into slices.
+
+    >>> exchanged_bytes(64, 4), exchanged_bytes(80, 3), exchanged_bytes(80, 1)
+    (16384, 24576, 0)
+    """
+    return slices * piece_bytes(8 * owned_at_most(columns, slices)) if slices > 1 else 0
 
 
 def first_owned(part, groups, slices):
@@ -37,6 +72,8 @@ def make_add_slices(config, places, ctas):
     c: address of the matrix; row, col: the consumer's first ones; extent: (M, N, elements from line to line). It is the last
     thing that a CTA works on. All CTAs of the cluster must have begun.
     """
+    from cuda_kernels.emitted.wgmma import exchange
+
     slices, groups, store_quad = config.slices, config.tile_n // 8, make_store_quad(config)
     send, held = SUMS[config.sums].send, SUMS[config.sums].held
     most, own_bytes, part_bytes = owned_at_most(config.tile_n, slices), config.exchanged_bytes, slices * piece_bytes(8)

@@ -35,26 +35,7 @@ def piece_bytes(columns):
     return 2048 * (columns // 8)
 
 
-def owned_at_most(columns, slices):
-    """Groups of 8 columns of a tile of so many that each of its slices adds up at most.
-
-    >>> owned_at_most(80, 3)
-    4
-    """
-    return -(-columns // 8 // slices)
-
-
-def exchanged_bytes(columns, slices):
-    """Bytes of shared memory for the parts of what a slice adds up of 64 rows of a tile of so many columns; 0 where no tile
-    is cut into slices.
-
-    >>> exchanged_bytes(64, 4), exchanged_bytes(80, 3), exchanged_bytes(80, 1)
-    (16384, 24576, 0)
-    """
-    return slices * piece_bytes(8 * owned_at_most(columns, slices)) if slices > 1 else 0
-
-
-def _part_of(tile, part, steps, by_parts):
+def part_of(tile, part, steps, by_parts):
     """(tile, part, first step, one past the last step)."""
     return s32(tile), part, divided(part * steps, by_parts), divided((part + 1) * steps, by_parts)
 
@@ -75,21 +56,7 @@ def unit_of(unit, steps, cutting):
         return s32(unit), s32(0), s32(0), s32(steps)
     cut = s32(unit - whole)
     part = divided(cut, by_left)
-    return _part_of(whole + cut - part * left, part, steps, by_parts)
-
-
-def slice_of(unit, steps, cutting):
-    """unit_of for slices, tile by tile: the slices of a tile are the CTAs of one cluster.
-
-    >>> [slice_of(u, 8, cutting_of(4, 2, 3)) for u in (1, 2, 3, 4)]
-    [(1, 0, 0, 8), (2, 0, 0, 2), (2, 1, 2, 5), (2, 2, 5, 8)]
-    """
-    whole, parts, _, by_parts, _ = cutting
-    if unit < whole:
-        return s32(unit), s32(0), s32(0), s32(steps)
-    cut = s32(unit - whole)
-    tile = divided(cut, by_parts)
-    return _part_of(whole + tile, s32(cut - tile * parts), steps, by_parts)
+    return part_of(whole + cut - part * left, part, steps, by_parts)
 
 
 def tile_unit(unit, steps, cutting):

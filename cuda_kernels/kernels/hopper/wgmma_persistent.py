@@ -29,7 +29,8 @@ from cuda_kernels.kernels.hopper.pipeline import make_cluster, make_ring
 from cuda_kernels.kernels.hopper.places import Places
 from cuda_kernels.kernels.hopper.producer import make_produce, make_produce_scales
 from cuda_kernels.kernels.hopper.scales import grains_of
-from cuda_kernels.kernels.hopper.split import slice_of, tile_unit, unit_of
+from cuda_kernels.kernels.hopper.slices import slice_of
+from cuda_kernels.kernels.hopper.split import tile_unit, unit_of
 from cuda_kernels.kernels.hopper.walk import make_walk
 from simlayout.hardware.tables.arch import LANES
 
