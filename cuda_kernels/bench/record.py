@@ -16,9 +16,6 @@ from simlayout.files import write_record
 SMS = 132
 """Streaming multiprocessors of the GPU of records that do not say: an H200 (NVIDIA H200 data sheet)."""
 
-SEED = 2026
-"""What shapes, and the sizes of groups, are drawn from where no other seed is named."""
-
 
 @dataclass(frozen=True)
 class Product:

@@ -13,6 +13,7 @@ from cuda_kernels.bench.sets import MATMUL, MATMUL_ROW, SETS, TRITON, cases_of
 from cuda_kernels.bench.timing import compare
 from cuda_kernels.build.ahead import compile_ahead
 from cuda_kernels.matmul.choose.figures import figures_of
+from cuda_kernels.matmul.tune.groups import SEED
 from simlayout.errors import SimlayoutError
 from simlayout.files import STDIO, check_writable
 
@@ -33,7 +34,7 @@ class Choice:
     untuned: bool = False
     json: str | None = None
     plot: str | None = None
-    seed: int = record.SEED
+    seed: int = SEED
 
     def __post_init__(self):
         if self.rounds < 1:
@@ -55,7 +56,7 @@ class Choice:
                 words += [f"--{name}", *map(str, value)]
         if self.rounds != Choice.rounds:
             words += ["--rounds", str(self.rounds)]
-        if self.seed != record.SEED:
+        if self.seed != SEED:
             words += ["--seed", str(self.seed)]
         if self.seconds is not None:
             words += ["--seconds", f"{self.seconds:g}"]

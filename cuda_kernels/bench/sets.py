@@ -4,7 +4,8 @@ import random
 from dataclasses import dataclass, replace
 
 from cuda_kernels.bench import grouped, rungs, steps
-from cuda_kernels.bench.record import SEED, Product
+from cuda_kernels.bench.record import Product
+from cuda_kernels.matmul.tune.groups import SEED
 from simlayout.errors import SimlayoutError
 
 TRITON = "triton"

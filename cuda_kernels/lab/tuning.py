@@ -22,7 +22,7 @@ from dataclasses import replace
 from cuda_kernels.bench import grouped
 from cuda_kernels.bench.libraries import torch_library
 from cuda_kernels.bench.programs import wanted_of
-from cuda_kernels.bench.record import SEED, Product, where_and_when
+from cuda_kernels.bench.record import Product, where_and_when
 from cuda_kernels.bench.sets import FEW_TILES, LAYERS, SQUARES, cases_of, random_problems, squares
 from cuda_kernels.bench.timing import by_cublas, fault, prepared, rotated
 from cuda_kernels.build.ahead import compile_ahead
@@ -31,6 +31,7 @@ from cuda_kernels.kernels.hopper.kernel import kernel_of
 from cuda_kernels.matmul.choose.choice import likely
 from cuda_kernels.matmul.choose.figures import figures_of
 from cuda_kernels.matmul.recipe import RESULTS
+from cuda_kernels.matmul.tune.groups import SEED
 from cuda_kernels.run.turns import turn
 from simlayout.algebra.dtypes import TYPES
 from simlayout.files import write_record

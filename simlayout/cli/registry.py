@@ -25,7 +25,7 @@ HOMES = {
     "BenchChoice": "cuda_kernels.bench.run:Choice",
     "bench": "cuda_kernels.bench.run:bench",
     "BENCH_OF_MATMUL": "cuda_kernels.bench.sets:MATMUL",
-    "BENCH_SEED": "cuda_kernels.bench.record:SEED",
+    "BENCH_SEED": "cuda_kernels.matmul.tune.groups:SEED",
     "BENCH_SETS": "cuda_kernels.bench.sets:SETS",
     "Asked": "cuda_kernels.matmul.tune.asked:Asked",
     "asked_in": "cuda_kernels.matmul.tune.asked:asked_in",

@@ -38,7 +38,7 @@ NOTES = """
     """
 
 OF_MEASURING = "dtype", "out", "order", "batch", "scaled", "epilogue", "groups", "seconds"
-"""The options that say what is measured, and for how long."""
+"""The options that say what is measured, and for how long: None where they are not given, and `usual` is meant."""
 
 
 def describe(parser):
@@ -62,7 +62,7 @@ def describe(parser):
     parser.add_argument("--list", action="store_true", help="say what is kept, of every GPU")
     parser.add_argument("--forget", action="store_true", help="delete what is kept: of M N K, or all of it")
     add(parser, "--json")
-    parser.set_defaults(usual={name: parser.get_default(name) for name in OF_MEASURING})
+    parser.set_defaults(usual={name: parser.get_default(name) for name in OF_MEASURING}, **dict.fromkeys(OF_MEASURING))
 
 
 def tune(options):
@@ -87,7 +87,7 @@ def tune(options):
 
 def _refuse_others(options):
     """Raises SimlayoutError for options that would choose nothing: as if --forget --groups 4 deleted groups alone."""
-    others = [name for name, usual in options.usual.items() if getattr(options, name) != usual]
+    others = [name for name in OF_MEASURING if getattr(options, name) is not None]
     if others:
         raise SimlayoutError(f"{', '.join(f'--{name}' for name in others)}: this says what to measure; --list takes no such "
                              "option, and --forget M N K deletes all that is kept of these sizes, of any type and groups")
@@ -95,6 +95,8 @@ def _refuse_others(options):
 
 def _measure(options):
     """Measures what the options ask for; the JSON has what was kept, also where an interrupt ends it."""
+    vars(options).update({name: usual for name, usual in options.usual.items() if getattr(options, name) is None})
+
     def say(text):
         if options.json != STDIO:
             print(fit(text), flush=True)

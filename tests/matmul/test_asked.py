@@ -175,6 +175,8 @@ def test_ctrl_c_ends_the_command_with_130_and_the_json_has_what_was_measured_who
     (["64", "64"], "64 64 is no product: give M, N and K"), ([], "one of them"), (["1", "2", "3", "--list"], "one of them"),
     (["--list", "--forget"], "one of them"), (["--forget", "--groups", "4"], "--groups: this says what to measure"),
     (["--list", "--dtype", "bf16", "--epilogue", "relu"], "--dtype, --epilogue: this says"),
+    (["--forget", "--dtype", "f16"], "--dtype: this says"),
+    (["--list", "--batch", "1", "--order", "NT"], "--order, --batch: "),
     (["0", "1", "2"], "not an integer"),
     (["1", "2", "3", "--seconds", "0"], "seconds"),
     (["1", "2", "3", "--dtype", "f32"], "dtype 'f32': choose f16"), (["1", "2", "3", "--order", "XY"], "order 'XY'"),

@@ -3,7 +3,10 @@
 import random
 from functools import lru_cache
 
-SEED, EVENNESS = 2026, 4
+SEED = 2026
+"""What sizes of groups, and shapes that a benchmark draws, are drawn from where no other seed is named."""
+
+EVENNESS = 4
 """Of the sizes: shares of the rows that are gamma-distributed with this shape, so that their standard deviation is half of
 their mean."""
 

@@ -8,7 +8,7 @@ have any more, is ignored with a warning. A process reads a product's file once.
 import hashlib
 import json
 import warnings
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
 from math import inf
 from typing import get_origin, get_type_hints
@@ -166,6 +166,9 @@ def parse(path, data):
     if head != f"{_FIRST} {hashlib.sha256(body).hexdigest()}".encode():
         raise ParseError("it is no record of `simlayout tune`, or damaged")
     record = json.loads(body)
+    untold = {field.name for field in fields(Wanted)} - record["wanted"].keys()
+    if untold:
+        raise ParseError(f"an older version kept it, which does not say {', '.join(sorted(untold))}: measure it anew")
     record["wanted"]["types"] = tuple(record["wanted"]["types"])
     place, wanted = _made(Place, record.pop("place")), _made(Wanted, record.pop("wanted"))
     options = _made(Hopper, record.pop("config"))
