@@ -202,8 +202,9 @@ def make_consume(config, places, ring, ctas, unit_at, walk):
             brought = begin_tile(smem, t, consumer, place, down, right, target[3], order)
             await_turn(consumer, waits)
             if has_rows(place, down, right, consumer, target[3]):
+                turn = waits, s32(next_unit(unit) < units)
                 stage, parity, before = multiply_unit(acc, other, held, smem, t, tells, parity, stage, operands, step, end,
-                                                      waits, unit, units)
+                                                      turn)
                 end_turn(consumer, next_unit(unit) < units)
                 finish(acc, other, held, t, tells, before)
                 arrived(consumer)

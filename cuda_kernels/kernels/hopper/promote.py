@@ -94,17 +94,17 @@ def make_free(ctas):
 
 
 def make_promoted_unit(config, places, ring, ctas):
-    """(hold, multiply, finish) as of `multiply.make_multiply_unit`: a unit's stages are all promoted when it returns."""
+    """(hold, multiply, finish) as of `multiply.make_multiply_unit`: a unit's stages are all promoted when it returns. turn:
+    whether another consumer ends one for the unit's first, as of `make_turns`, and whether the CTA has a unit behind it."""
     count, bands, at_full, at_empty = config.tile_n // 2, config.bands, places.full, places.empty
-    next_stage, next_parity, next_unit = ring.next_stage, ring.next_parity, ctas.next_unit
+    next_stage, next_parity = ring.next_stage, ring.next_parity
     multiply, promote, describe = config.multiply, make_promote(config), make_describe(config, places)
     load_scales, free = make_load_scales(config, places), make_free(ctas)
     (await_turn, end_turn), last = make_turns(config.consumers), config.consumers - 1
     wait, band = wgmma_wait_group(count, 0, 1, config.accumulates), config.operands[0].bytes >> 4
 
-    def multiply_unit(acc, other, held, smem, t, tells, parity, stage, operands, step, end, waits, unit, units):
-        products, rows, columns, mine, consumer = held
-        goes_on = s32(next_unit(unit) < units)
+    def multiply_unit(acc, other, held, smem, t, tells, parity, stage, operands, step, end, turn):
+        (products, rows, columns, mine, consumer), (waits, goes_on) = held, turn
         for i in range(count):
             acc[i] = f32(0)
             if bands == 2:
