@@ -1,5 +1,6 @@
 """matmul on a GPU of compute capability 9.0, with torch's tensors; skipped where there is none."""
 
+import os
 import random
 import threading
 
@@ -208,7 +209,9 @@ def test_ten_thousand_calls_from_two_threads_on_two_streams_leak_nothing():
 
     free, peak = both(1000)
     free_after, peak_after = both(5000)
-    assert free_after >= free - 2**22 and peak_after - peak < 20_000          # bytes of the GPU, KiB of the process
+    assert peak_after - peak < 20_000                    # KiB of the process
+    if "PYTEST_XDIST_WORKER" not in os.environ:          # other workers take memory, too
+        assert free_after >= free - 2**22                # bytes of the GPU
 
 
 BOTH = [(Hopper(tile_n=64, stages=3), (130, 72, 200)), (Hopper(64, 64, 3, 1), (64, 136, 136)),

@@ -25,13 +25,8 @@ def test_the_driver_says_the_figures_of_a_gpu_whose_records_there_are():
     assert said == known
 
 
-@pytest.fixture
-def most(monkeypatch, tmp_path):
-    """Few configurations, and a folder of their own."""
-    monkeypatch.setenv("SIMLAYOUT_CACHE", str(tmp_path))
-    monkeypatch.setattr(kept, "_here", {})
-    monkeypatch.setattr(measure, "MOST", 6)
-
+MOST, SQUARE, ALONE = 6, Wanted(4096, 4096, 4096), "PYTEST_XDIST_WORKER" not in os.environ
+"""Configurations of each product; a product whose time is taken; whether no other process uses the GPU."""
 
 WANTED = [Wanted(1000, 1336, 1112), Wanted(72, 240, 8392, types=("bf16", "bf16"), out="f32"),
           Wanted(520, 264, 1000, 3, "MN", "MN"), Wanted(320, 200, 1024, types=("e4m3", "e5m2"), out="bf16", scaled="lines"),
@@ -43,6 +38,28 @@ WANTED = [Wanted(1000, 1336, 1112), Wanted(72, 240, 8392, types=("bf16", "bf16")
           Wanted(300, 264, 1024, 40, types=("e4m3", "e4m3"), out="bf16", scaled="lines", grouped=True)]
 
 
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory):
+    """A folder with the kernels of all products here, of which many are compiled at a time. Other processes that run tests
+    beside this one compile those of their own."""
+    folder = tmp_path_factory.mktemp("kernels")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SIMLAYOUT_CACHE", str(folder))
+        patch.setattr(measure, "MOST", MOST)
+        measure.compile_likely(driver.cuda(), 0, [*WANTED, SQUARE] if ALONE else [])
+    return folder
+
+
+@pytest.fixture
+def most(monkeypatch, tmp_path, compiled):
+    """Few configurations, and a folder of their own."""
+    for file in compiled.iterdir():
+        (tmp_path / file.name).symlink_to(file)
+    monkeypatch.setenv("SIMLAYOUT_CACHE", str(tmp_path))
+    monkeypatch.setattr(kept, "_here", {})
+    monkeypatch.setattr(measure, "MOST", MOST)
+
+
 @pytest.mark.parametrize("wanted", WANTED, ids=str)
 def test_every_likely_configuration_is_right_and_the_best_is_no_slower_than_the_choice(most, wanted):
     said = []
@@ -50,7 +67,7 @@ def test_every_likely_configuration_is_right_and_the_best_is_no_slower_than_the_
     found = measure.tune(driver.cuda(), 0, wanted, 0.5, said.append)
     assert not any("left out" in line for line in said), said
     assert 0 < found.us <= found.chosen_us and kept.kept(driver.cuda(), 0, wanted) == found.config
-    if "PYTEST_XDIST_WORKER" not in os.environ:          # other workers take memory, too
+    if ALONE:                                            # other workers take memory, too
         assert torch.cuda.mem_get_info()[0] > before - (64 << 20)
 
 
@@ -76,8 +93,7 @@ def test_grouped_matmul_multiplies_by_what_was_measured(most):
 
 
 def test_the_time_is_that_of_a_call_by_torchs_clock(most):
-    wanted = Wanted(4096, 4096, 4096)
-    found = measure.tune(driver.cuda(), 0, wanted, 1.0)
+    found = measure.tune(driver.cuda(), 0, SQUARE, 1.0)
     a, b, out = (torch.randn(4096, 4096, device="cuda", dtype=torch.float16) for _ in range(3))
     product = plan_matmul(a, b.T, out)
     assert product.kernel.options == found.config
