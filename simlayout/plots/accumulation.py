@@ -97,7 +97,7 @@ def lost_by_depth(curves: Sequence[Curve], ax: Axes | None = None,
     if (ax := one_axes(ax)) is None:
         ax = shown_figure(figsize=(13.33, 6.6), layout="constrained").add_subplot()
     for curve in curves:
-        how = f"promoted every {PROMOTED} of K" if curve.promoted else "one sum in the tensor core"
+        how = f"promoted to float32 every {PROMOTED} of K" if curve.promoted else "one sum in the tensor core"
         ax.plot(curve.depths, curve.errors, STYLES[curve.of], color=COLOURS[curve.promoted], linewidth=2.2, markersize=8)
         ax.annotate(f"{how},\n{curve.of}: {100 * curve.errors[-1]:.2g} %", (curve.depths[-1], curve.errors[-1]), (10, 0),
                     textcoords="offset points", fontsize=TEXT, va="center", color=COLOURS[curve.promoted])

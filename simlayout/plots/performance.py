@@ -191,7 +191,7 @@ def _scatter(dots, ax, title):
     ax.set_xlim(min(d.x for d in dots) / 1.25, max(d.x for d in dots) * 1.25)
     ax.yaxis.grid(True, color="0.9", zorder=0)
     ax.set_ylabel("share of cuBLAS's speed (line: 1); higher is better", fontsize=TEXT)
-    ax.legend(fontsize=TEXT, loc="best", title="set (rows): geometric mean", title_fontsize=TEXT)
+    ax.legend(fontsize=TEXT, loc="best", title="set (products): geometric mean", title_fontsize=TEXT)
     finished(ax, title)
     _name_lowest(ax, dots)
     return ax
