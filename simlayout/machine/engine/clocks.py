@@ -29,6 +29,9 @@ from simlayout.hardware.tables.arch import LANES
 ENGINES = 32
 """Columns of the table that are added at a time."""
 
+SPARE = 512
+"""Columns for engines that the table has room for from the beginning: what no access touches costs no memory."""
+
 
 _serials = count()
 
@@ -54,6 +57,7 @@ class Clocks:
         self.epochs = [1] * warps
         self.met = [1] * warps                           # everyone knows all epochs before these
         self.counters, self.released, self._engines = {}, {}, 0
+        self._room = None        # what _known is the beginning of: more engines and a second plane copy nothing
         self._known = None       # int32 [plane, t, u]: t knows u (a thread or an engine) up to this; made when needed.
         #                          Plane 1, made by the first fence: the same of what has passed a fence
 
@@ -174,13 +178,15 @@ class Clocks:
     def _table(self, planes=1):
         """The table, of so many planes at least, with a column for every engine."""
         known, columns = self._known, self.threads + -(-self._engines // ENGINES) * ENGINES
-        if known is not None and known.shape[2] < columns:
-            columns = max(columns, self.threads + (known.shape[2] - self.threads) * 5 // 4)
-        if known is None:
-            self._known = np.zeros((planes, self.threads, columns), np.int32)
-        elif known.shape[2] < columns or len(known) < planes:
-            self._known = np.zeros((max(planes, len(known)), self.threads, columns), np.int32)
-            self._known[:len(known), :, :known.shape[2]] = known
+        if known is not None and known.shape[2] >= columns and len(known) >= planes:
+            return known
+        room, used = self._room, 0 if known is None else known.shape[2]
+        if room is None or room.shape[2] < columns:
+            self._room = np.zeros((2, self.threads, max(self.threads + SPARE, columns + columns // 4)), np.int32)
+            if known is not None:
+                self._room[:len(known), :, :used] = known
+        planes = planes if known is None else max(planes, len(known))
+        self._known = self._room[:planes, :, :max(columns, used)]
         return self._known
 
 
