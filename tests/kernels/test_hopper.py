@@ -353,6 +353,7 @@ REFUSED = [
     ({"scaled": "1x1", "dtype": "e4m3", "tile_n": 64, "producer": 1}, "needs producer=4"),
     ({"epilogue": "gelu bias_n"}, "any of these words in this order"),
     ({"epilogue": "relu", "store": "sectors", "tile_n": 72, "buffers": 1}, "needs grouped=False"),
+    ({"epilogue": "relu", "slices": 2, "tile_m": 64, "stages": 2}, "wgmma no longer overlap with more than 96"),
     ({"epilogue": "relu", "tile_n": 72}, "boxes of 16 columns overlap, and would read"),
     ({"grouped": True, "split": True}, "grouped needs persistent=True, slices=1 and split=False"),
     ({"grouped": True, "scaled": "128x128", "dtype": "e4m3", "tile_n": 64}, "groups begin at any row"),

@@ -7,6 +7,7 @@ from cuda_kernels.kernels.hopper.activations import ACTIVATIONS
 from cuda_kernels.kernels.hopper.epilogue import EPILOGUES
 from cuda_kernels.kernels.hopper.scales import CHUNK, column_scales, grains_of, own_columns
 from cuda_kernels.kernels.hopper.sectors import LAP, PITCH
+from cuda_kernels.kernels.hopper.slices import owned_at_most
 from cuda_kernels.kernels.kernel import choice
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import SimlayoutError
@@ -36,6 +37,14 @@ bytes."""
 EPILOGUE_REGISTERS = {1: 40, 2: 56}
 """The same of one with an epilogue of more than three parts, or any and two bands, by `bands`: with 32 left all five parts
 spilled 8 to 44 bytes, three none; with 40 and two bands two parts spilled 36 bytes."""
+
+SLICED_REGISTERS = 44
+"""The same of one in slices with such an epilogue of more than three parts, or of four consumers that store columns of C
+through TMA: with 40 left these spilled 4 bytes."""
+
+SLICED_GROUPS = 12
+"""Groups of 8 columns that a slice finishes at most with an epilogue: with scales of lines and 13 of five parts, 14 of three
+or 16 of two, ptxas let no wgmma overlap another (C7514); with 12 of five it did."""
 
 CHOICES = dict(
     tile_m=(64, 128, 192, 256), tile_n=range(8, 257, 8), box=(0, 16, 32, 48, 64),
@@ -141,6 +150,10 @@ RULES = (
          lambda c: "split=True needs persistent=True: the CTAs of a cut tile wait for one another"),
     Rule(lambda c: c.slices > 1 and (c.split or c.bands > 1 or not c.persistent),
          lambda c: "slices need persistent=True, split=False and bands=1: they cut tiles their own way"),
+    Rule(lambda c: c.slices > 1 and c.epilogue != "" and owned_at_most(c.tile_n, c.slices) > SLICED_GROUPS,
+         lambda c: f"epilogue = {c.epilogue!r} with tile_n = {c.tile_n} in {c.slices} slices: each finishes "
+                   f"{8 * owned_at_most(c.tile_n, c.slices)} columns, and wgmma no longer overlap with more than "
+                   f"{8 * SLICED_GROUPS}: use more slices or a smaller tile_n"),
     Rule(lambda c: c.pingpong and (c.slices > 1 or not c.persistent or c.row_bands != c.bands),
          lambda c: "pingpong needs persistent=True, slices=1 and tile_m=64, or 128 with bands=2: its two consumers have a "
                    "tile each"),
@@ -185,6 +198,8 @@ def other_registers(config):
     if config.scaled == "lines" and config.bands == 2 and config.store == "direct":
         return max(LINES_REGISTERS, finishing)
     others = OTHER_REGISTERS if config.bands == 1 else BANDS_REGISTERS[config.store, config.c_major, config.split]
+    if config.slices > 1 and (parts > 3 or (config.consumers, config.store, config.c_major) == (4, "tma", "M")):
+        others = SLICED_REGISTERS
     return max(others, finishing)
 
 
