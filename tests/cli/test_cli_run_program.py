@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from commands import refused
+from forks import forked, new_process
 from texts import GUIDE, README, blocks
 
 pytest.importorskip("numba.cuda")
@@ -56,16 +57,11 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def ran(*words, text=None, **options):
+def ran(*words, text=None, how=forked):
     """(exit code, stdout, stderr) of `simlayout run`; text: of a program.py that is written first."""
     if text is not None:
         Path("program.py").write_text(text)
-    root = str(Path(__file__).parents[2])
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([root, os.environ.get("PYTHONPATH", "")]),
-                                "NUMBA_CUDA_WARN_ON_IMPLICIT_COPY": "0"}
-    done = subprocess.run([sys.executable, "-m", "simlayout", "run", *words], capture_output=True, text=True,
-                          env=environment, **options)
-    return done.returncode, done.stdout, done.stderr
+    return tuple(how("simlayout", "run", *words))
 
 
 # ---- the report --------------------------------------------------------------------------------------------------------
@@ -115,6 +111,11 @@ def test_the_exit_code_is_the_programs_or_1_if_strict_where_there_is_something(w
     (folder / "program.py").write_text("print('nothing launched')")
     (folder / "fails.py").write_text(TILE + "    sys.exit(7)\n")
     assert ran("--quiet", *words)[0] == code
+
+
+@pytest.mark.slow
+def test_a_new_process_does_as_a_fork_does():
+    assert ran("--quiet", "tile.py", how=new_process) == ran("--quiet", "tile.py")
 
 
 @pytest.mark.slow

@@ -3,11 +3,10 @@ their excess to 0."""
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from forks import forked
 from tiers import sweep_but
 
 pytest.importorskip("numba.cuda")
@@ -21,8 +20,7 @@ NAMES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "__main
 def ran(path, tmp_path):
     """(digest, report) of a program."""
     target = tmp_path / "report.json"
-    done = subprocess.run([sys.executable, "-m", "simlayout", "run", "--quiet", "--json", str(target), str(path)],
-                          capture_output=True, text=True)
+    done = forked("simlayout", "run", "--quiet", "--json", target, path)
     assert done.returncode == 0, done.stderr
     return re.search(r"^digest (\w{64})$", done.stdout, re.MULTILINE)[1], json.loads(target.read_text())
 

@@ -2,11 +2,10 @@
 
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from forks import forked, new_process
 
 import simlayout
 
@@ -38,16 +37,14 @@ A = np.zeros((32, 32), np.float32)
 '''
 
 
-def run(folder, *options, text=None, plugins=("simlayout.testing.plugin",)):
+def run(folder, *options, text=None, plugins=("simlayout.testing.plugin",), how=forked):
     """(exit code, what pytest prints) in a folder, with the plugins and no others."""
     if text is not None:
         (folder / "test_it.py").write_text(text)
     named = [word for name in plugins for word in ("-p", name)]
-    environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": f"{ROOT}{os.pathsep}{folder}",
-                   "COLUMNS": "160", "PYTHONDONTWRITEBYTECODE": "1"}
-    environment.pop("PYTEST_ADDOPTS", None)
-    done = subprocess.run([sys.executable, "-m", "pytest", *named, "-p", "no:cacheprovider", "--rootdir", folder, *options],
-                          cwd=folder, env=environment, capture_output=True, text=True)
+    done = how("pytest", *named, "-p", "no:cacheprovider", "--rootdir", folder, *options, cwd=folder, COLUMNS="160",
+               PYTEST_DISABLE_PLUGIN_AUTOLOAD="1", PYTEST_ADDOPTS="", PYTHONDONTWRITEBYTECODE="1",
+               PYTHONPATH=f"{ROOT}{os.pathsep}{folder}")
     return done.returncode, done.stdout + done.stderr
 
 
@@ -222,7 +219,7 @@ def test_both(simulate):
 
 
 def test_a_run_that_does_not_use_the_plugin_loads_nothing_of_it(tmp_path):
-    code, printed = run(tmp_path, "-s", text='''
+    code, printed = run(tmp_path, "-s", how=new_process, text='''
 import sys
 
 def test_what_is_loaded():
@@ -239,7 +236,8 @@ def test_what_is_loaded():
 ])
 def test_what_a_run_lacks_is_told_before_its_first_test(tmp_path, options, plugin, message):
     (tmp_path / "first.py").write_text(plugin)
-    code, printed = run(tmp_path, *options, text="def test_it(): pass", plugins=("first", "simlayout.testing.plugin"))
+    code, printed = run(tmp_path, *options, text="def test_it(): pass", plugins=("first", "simlayout.testing.plugin"),
+                        how=new_process)
     assert code == pytest.ExitCode.USAGE_ERROR and re.search(f"ERROR: --simlayout: .*{message}", printed)
 
 
