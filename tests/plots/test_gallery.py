@@ -3,6 +3,7 @@
 import json
 import sys
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -25,9 +26,15 @@ DIGESTS = json.loads((FIGURES / "gallery.json").read_text())
 LIMIT = 13.34, 7.51                                 # inches of a slide
 
 
+@cache
+def data_of(name):
+    """The data of a picture, worked out once for all tests."""
+    return draw.PICTURES[name].data()
+
+
 @pytest.mark.parametrize("name", draw.PICTURES)
 def test_no_picture_is_out_of_date(name):
-    assert draw.PICTURES[name].digest() == DIGESTS.get(name), f"run `python figures/draw.py {name}`"
+    assert picture.digest(data_of(name)) == DIGESTS.get(name), f"run `python figures/draw.py {name}`"
 
 
 def test_every_picture_has_both_files_and_no_file_is_left_over():
@@ -51,7 +58,7 @@ def test_the_sentence_stands_above_the_picture(name):
 
 @pytest.mark.parametrize("name", draw.PICTURES)
 def test_what_is_drawn_of_several_phases_says_which_and_every_access_its_type(name):
-    made = draw.PICTURES[name].data()
+    made = data_of(name)
     for panel in (p for p in made if isinstance(p, Panel)) if isinstance(made, list) else ():
         if panel.ylabel.startswith("lane"):
             assert ", f16" in panel.title and "1 wavefronts" not in panel.title
@@ -61,7 +68,7 @@ def test_what_is_drawn_of_several_phases_says_which_and_every_access_its_type(na
 
 @pytest.mark.parametrize("name", draw.PICTURES)
 def test_the_file_says_what_the_data_say(name):
-    made = draw.PICTURES[name].data()
+    made = data_of(name)
     svg = (FIGURES / f"{name}.svg").read_text()
     panels = [p for p in made if isinstance(p, Panel)] if isinstance(made, list) else []
     for panel in panels:
@@ -119,7 +126,7 @@ def test_a_picture_with_ink_in_one_corner_is_nearly_empty(tmp_path):
 @pytest.mark.parametrize("name", sweep_but([*draw.PICTURES][::4], draw.PICTURES))
 def test_no_text_is_small_or_cut_or_overlaps_another_on_a_slide(name):
     made = draw.PICTURES[name]
-    figure = figure_of(made.draw(made.data(), made.says))
+    figure = figure_of(made.draw(data_of(name), made.says))
     try:
         wide, high = figure.get_size_inches()
         assert wide <= LIMIT[0] and high <= LIMIT[1]
@@ -139,8 +146,7 @@ def test_texts_that_overlap_are_found():
 
 
 def test_the_texts_of_a_panel_have_room_in_their_boxes():
-    for made in draw.PICTURES.values():
-        data = made.data()
+    for data in map(data_of, draw.PICTURES):
         for panel in (p for p in data if isinstance(p, Panel)) if isinstance(data, list) else ():
             wide, high = panel.unit()
             for b in panel.boxes:

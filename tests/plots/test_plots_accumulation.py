@@ -1,7 +1,5 @@
 """What long sums of 8-bit products lose: the computed errors beside a slow twin, and how they are drawn."""
 
-from fractions import Fraction
-
 import numpy as np
 import pytest
 
@@ -19,15 +17,17 @@ def test_errors_are_those_of_one_instruction_after_the_other_beside_exact_sums(k
         a, b = abs(a), abs(b)
     a, b = nearest("e4m3", a), nearest("e4m3", b)
     long, short, promoted = (np.zeros((64, 16), np.float32) for _ in range(3))
-    values = [[[Fraction(float(x)) for x in row] for row in exact("e4m3", m)] for m in (a, b.T)]
+    values = [exact("e4m3", m) * 512 for m in (a, b)]    # whole numbers: no bit of an e4m3 is worth less than 2**-9
+    assert all((m == m.astype(np.int64)).all() for m in values)
+    left, right = (m.astype(np.int64) for m in values)
     for k in range(0, 384, 32):
         long, short = (sl.mma("wgmma.m64n16k32.f32.e4m3.e4m3", a[:, k:k + 32], b[k:k + 32], x) for x in (long, short))
         if k % 128 == 96:
             promoted, short = promoted + short, np.zeros_like(short)
-            right = [[sum(x * y for x, y in zip(row[:k + 32], col)) for col in values[1]] for row in values[0]]
-            for sums, how in ((long, False), (promoted, True)):
-                off = sum((Fraction(float(sums[i, j])) - right[i][j]) ** 2 for i in range(64) for j in range(16))
-                found[k + 32, how] = float(off / sum(x**2 for row in right for x in row)) ** 0.5
+            sums = left[:, :k + 32] @ right[:k + 32] / 2**18                  # below 2**53, so these are exact, too
+            for taken, how in ((long, False), (promoted, True)):
+                off = taken.astype(np.float64) - sums
+                found[k + 32, how] = ((off**2).sum() / (sums**2).sum()) ** 0.5
     for curve in accumulated((128, 256, 384)):
         if curve.of == kind:
             np.testing.assert_allclose(curve.errors, [found[K, curve.promoted] for K in curve.depths], rtol=6e-3)
