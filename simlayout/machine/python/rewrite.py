@@ -28,7 +28,7 @@ import numpy as np
 
 from simlayout.errors import MachineError
 from simlayout.machine.python.contraction import fused_products
-from simlayout.machine.python.inference import CAST, described_value, joined, known
+from simlayout.machine.python.inference import CAST, Callee, described_value, joined, known
 from simlayout.machine.python.numbers import MOST
 from simlayout.machine.python.operators import OPERATORS
 from simlayout.machine.python.statements import Statements
@@ -117,18 +117,26 @@ def _text(function):
 
 
 _results = WeakKeyDictionary()
+_results_of_equals: dict[tuple[Callee, str], dict] = {}
+"""What the values of _results are: one for all functions of equal code in a file, as each kernel that is made brings."""
 _UNDER_WAY = object()
 
 
 def _result(function, kinds, named):
     """The type that a call of a function returns by its text, None if not known. kinds, named: those of its arguments."""
-    parameters = _parameters(function, kinds, named)
-    results = _results.setdefault(function, {})
+    parameters, results = _parameters(function, kinds, named), _results.get(function)
+    if results is None:
+        equals = Callee.of(function), function.__code__.co_filename
+        results = _results[function] = _results_of_equals.setdefault(equals, {})
     result = results.get(parameters)
     if result is None:
         results[parameters] = _UNDER_WAY                 # it may call itself, which is refused when it does
-        node = _find(_text(function), function.__code__.co_filename, function.__code__)
-        kind = None if node is None else joined(node, dict(known(function)), parameters, _result)[1]
+        try:
+            node = _find(_text(function), function.__code__.co_filename, function.__code__)
+            kind = None if node is None else joined(node, dict(known(function)), parameters, _result)[1]
+        except BaseException:
+            del results[parameters]
+            raise
         result = results[parameters] = (kind,)
     return None if result is _UNDER_WAY else result[0]
 
