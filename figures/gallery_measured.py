@@ -41,7 +41,7 @@ def chosen(file):
     """Beside cuBLAS the configuration that the estimate chooses among those that were measured, and the best of them."""
     measured = read(DATA / file)
     estimates, work = measured.of_each
-    numbers, _ = measured.choices(estimates.corrected(work, measured.estimated(START)))
+    numbers, _ = measured.choices(estimates.corrected(work, measured.estimated(START), measured.gpu))
     dots, longer = [], []
     for i, (problem, cublas) in enumerate(zip(measured.problems, measured.cublas)):
         label, size = " x ".join(map(str, problem)), float(np.prod(problem, dtype=float)) ** (1 / 3)

@@ -118,14 +118,17 @@ def published_blocks():
 
 
 def epilogues():
-    """One list of cells per epilogue: how long one product takes, and of three the shares of torch's speed."""
+    """One list of cells per epilogue: how fast one product is, and of three the shares of torch's speed, by GPU."""
     said = {"bias_n": "bias", "bias_n relu": "bias, then ReLU", "bias_n gelu_tanh": "bias, then GELU (tanh)",
             "residual": "residual", "residual bias_n": "residual and bias", "silu multiply": "SiLU, times another array"}
-    rows = _matmul(record.read(DATA / "h100_epilogues_bench.json"), "epilogues")
+    rows = [_matmul(record.read(DATA / f"{gpu}_epilogues_bench.json"), "epilogues") for gpu in ("h200", "h100")]
     for words, what in said.items():
-        found = [row for row in rows if row.problem.epilogue == words]
-        large = next(row for row in found if row.problem.M == 8192)
-        yield [what, f"{large.us:.0f}", f"{large.tflops:.0f}", *_summed(what, found)[4:]]
+        cells = []
+        for of_gpu in rows:
+            found = [row for row in of_gpu if row.problem.epilogue == words]
+            large = next(row for row in found if row.problem.M == 8192)
+            cells += [f"{large.tflops:.0f}", *_summed(what, found)[4:]]
+        yield [what, *cells]
 
 
 def groups():
@@ -197,7 +200,8 @@ def tables():
         "few products": markdown(product, few_products()),
         "products": markdown(product, products()),
         "drawn": markdown(["products", "GPU", "number", "of cuBLAS", "least to most", "below 0.95"], drawn()),
-        "epilogues": markdown(["what is done", "microseconds", "TFLOP/s", "of torch", "least to most"], epilogues()),
+        "epilogues": markdown(["what is done", "H200: TFLOP/s", "of torch", "least to most", "H100: TFLOP/s", "of torch",
+                               "least to most"], epilogues()),
         "groups": markdown(["groups", "GPU", "products", "of a loop", "least to most", "of torch's", "least to most"],
                            groups()),
         "eight bits": markdown(["operands and scales", "H200: TFLOP/s at 8192 cubed", "of torch", "least to most",

@@ -39,5 +39,6 @@ def _program(case, capability, gpu):
         chosen = None if kernel else choose(wanted, gpu)
         taken = kernel and kernel.taking(wanted.types, p.out, majors, wanted.scaled, wanted.epilogue)
         suited = taken or kernel_of(chosen)
-        return Program(suited.fitted(Problem(p.M, p.N, p.K, sms=gpu.sms)).compiled_as, target_of(capability))
+        rows, cols = (p.M, p.N) if suited.majors[2] == "N" else (p.N, p.M)          # lines of C are rows: else its transpose
+        return Program(suited.fitted(Problem(rows, cols, p.K, sms=gpu.sms)).compiled_as, target_of(capability))
     return None

@@ -101,25 +101,45 @@ class Measured:
 
 
 def read(*paths):
-    """The Measured of files that `cuda_kernels.lab.tuning` wrote, as they are or compressed by xz, without what is never
-    chosen, as slices that cut nothing; ParseError for others."""
-    configs, rows, devices = {}, [], set()
+    """The Measured of files that `cuda_kernels.lab.tuning` wrote on one GPU, as `read_each` reads them; ParseError where
+    there are several GPUs."""
+    found = read_each(*paths)
+    if len(found) != 1:
+        raise ParseError(f"these are records of {len(found)} GPUs: read those of one at a time")
+    return found[0]
+
+
+def read_each(*paths):
+    """A Measured for each GPU on which `cuda_kernels.lab.tuning` wrote these files, as they are or compressed by xz;
+    ParseError for others. It lacks what is never chosen, as slices that cut nothing, and what estimates know nothing of, as
+    C that is stored by sectors."""
+    configs, rows_of = {}, {}                            # configuration -> its number; GPU's name -> rows
     for path in paths:
         try:
             data = Path(path).read_bytes()
             record = json.loads(lzma.decompress(data) if Path(path).suffix == ".xz" else data)
             numbers = [configs.setdefault(Hopper(**options), len(configs)) for options in record["configs"]]
-            devices.add(record["device"])
-            rows += [(tuple(shape[:3]), cublas, [(numbers[i], us) for i, us in measured])
-                     for shape, cublas, measured in record["rows"]]
+            rows_of.setdefault(record["device"], []).extend(
+                (tuple(shape[:3]), cublas, [(numbers[i], us) for i, us in measured])
+                for shape, cublas, measured in record["rows"])
         except (ValueError, KeyError, TypeError, IndexError, lzma.LZMAError) as error:
             raise ParseError(f"{path} is no record of cuda_kernels.lab.tuning: {error}") from None
-    if len(devices) != 1 or not devices <= set(FIGURES):
-        raise ParseError(f"records of {', '.join(sorted(devices))}: read those of one of {', '.join(FIGURES)} at a time")
+    unknown = sorted(set(rows_of) - set(FIGURES))
+    if unknown or not rows_of:
+        raise ParseError(f"records of {', '.join(unknown) or 'nothing'}: read those of {' or '.join(FIGURES)}")
+    estimates = Estimates(tuple(configs))
+    estimated = np.array([config.store != "sectors" for config in configs])
+    return [_measured(FIGURES[device], estimates, estimated, rows) for device, rows in rows_of.items()]
+
+
+def _measured(gpu, estimates, estimated, rows):
+    """The Measured of [(problem, cuBLAS's microseconds, [(configuration's number, microseconds)])]. estimated: bool
+    [configurations]."""
     problems, cublas, measured = zip(*rows)
     tried, times = np.array([pair for pairs in measured for pair in pairs]).T
     product = np.repeat(np.arange(len(measured)), [len(pairs) for pairs in measured])
-    result = Measured(FIGURES[devices.pop()], Estimates(tuple(configs)), problems, cublas, product, tried.astype(int), times)
+    result = Measured(gpu, estimates, problems, cublas, product, tried.astype(int), times)
+    result = result.of(estimated[result.tried])
     return result.of(np.isfinite(result.estimated(START)))
 
 

@@ -5,19 +5,21 @@
 
 Prints what choosing by the estimates costs without trees, and with trees that never saw the product in question: the
 products are split into FOLDS parts, and each part is estimated by trees learned from the others. --write learns from all
-of them. A record that is named twice counts twice. --kept learns nothing, needs no CatBoost, and prints what choosing by
-the trees that `matmul` has now costs at these records.
+of them. Records may be of several GPUs; one that is named twice counts twice. --kept learns nothing, needs no CatBoost,
+and prints what choosing by the trees that `matmul` has now costs at these records.
 """
 
 import argparse
 import json
 import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from cuda_kernels.lab.tuning_fit import START, read, summary
+from cuda_kernels.lab.tuning_fit import START, read_each, summary
+from cuda_kernels.matmul.choose.figures import FIGURES
 from cuda_kernels.matmul.choose.trees import Trees, features
 from simlayout.errors import DeviceError
 from simlayout.files import check_writable
@@ -38,7 +40,36 @@ def target(measured, plain):
 
 def table_of(measured, plain):
     """`features` of each measurement, whose estimates without trees are `plain`."""
-    return features(*measured.of_each, plain)
+    return features(*measured.of_each, plain, measured.gpu)
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """What trees learn from the Measured of several GPUs, behind one another: table: of `features`; logarithms: as `learn`
+    takes them; weights, problem: of each measurement, how much it counts and of which (M, N, K)."""
+
+    table: np.ndarray
+    logarithms: np.ndarray
+    weights: np.ndarray
+    problem: np.ndarray
+
+    def of(self, measurements):
+        """The Lesson of some of the measurements alone."""
+        return Lesson(self.table[:, measurements], self.logarithms[measurements], self.weights[measurements],
+                      self.problem[measurements])
+
+    @property
+    def trees(self):
+        """The Trees that it teaches."""
+        return learn(self.table, self.logarithms, self.weights)
+
+
+def lesson_of(each, plains):
+    """The Lesson of some Measured, whose estimates without trees are `plains`."""
+    return Lesson(np.concatenate([table_of(m, plain) for m, plain in zip(each, plains)], 1),
+                  np.concatenate([target(m, plain) for m, plain in zip(each, plains)]),
+                  np.concatenate([m.weights for m in each]),
+                  np.concatenate([np.array(m.problems)[m.product] for m in each]))
 
 
 def learn(table, logarithms, weights):
@@ -78,14 +109,12 @@ def trees_of(model):
     return Trees(feature, border, scale * leaf + bias / len(trees))
 
 
-def foreseen(measured, table, logarithms, folds=FOLDS):
-    """float64 [measurements]: the factor of each by trees that did not see its product. table, logarithms: as in `learn`."""
-    shapes = {shape: i for i, shape in enumerate(dict.fromkeys(measured.problems))}
-    fold = np.array([shapes[shape] % folds for shape in measured.problems])[measured.product]
-    factors = np.empty(len(logarithms))
+def foreseen(lesson, folds=FOLDS):
+    """float64 [measurements]: the factor of each by trees that did not see its product, on any GPU."""
+    _, shape = np.unique(lesson.problem, axis=0, return_inverse=True)
+    fold, factors = shape.ravel() % folds, np.empty(len(lesson.logarithms))
     for i in range(folds):
-        rest = fold != i
-        factors[~rest] = learn(table[:, rest], logarithms[rest], measured.weights[rest])(table[:, ~rest])
+        factors[fold == i] = lesson.of(fold != i).trees(lesson.table[:, fold == i])
     return factors
 
 
@@ -99,20 +128,28 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
     if options.write:
         check_writable(options.write)
-    measured = read(*options.records)
-    plain = measured.estimated(START)
-    print("without trees:", summary(measured, plain))
+    each = read_each(*options.records)
+    plains = [measured.estimated(START) for measured in each]
+    _print("without trees", each, plains)
     if options.kept:
-        estimates, work = measured.of_each
-        print("kept:", summary(measured, estimates.corrected(work, plain)))
+        _print("kept", each, [measured.of_each[0].corrected(measured.of_each[1], plain, measured.gpu)
+                              for measured, plain in zip(each, plains)])
         return 0
-    table, logarithms = table_of(measured, plain), target(measured, plain)
-    print("foreseen:", summary(measured, plain * foreseen(measured, table, logarithms)), flush=True)
+    lesson = lesson_of(each, plains)
+    ends = np.cumsum([len(plain) for plain in plains])[:-1]
+    _print("foreseen", each, [p * f for p, f in zip(plains, np.split(foreseen(lesson), ends))])
     if options.write:
-        trees = learn(table, logarithms, measured.weights)
-        print("learned:", summary(measured, plain * trees(table)))
+        trees = lesson.trees
+        _print("learned", each, [p * f for p, f in zip(plains, np.split(trees(lesson.table), ends))])
         trees.write(options.write, {"records": [path.name for path in options.records]})
     return 0
+
+
+def _print(title, each, estimated):
+    """Prints the `summary` of each Measured with some estimates, by GPU."""
+    for measured, times in zip(each, estimated):
+        gpu = next(name for name, figures in FIGURES.items() if figures == measured.gpu)
+        print(f"{title}, {gpu}: {summary(measured, times)}", flush=True)
 
 
 if __name__ == "__main__":

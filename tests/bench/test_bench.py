@@ -19,6 +19,7 @@ from cuda_kernels.bench.run import Choice
 from cuda_kernels.bench.sets import MATMUL, SETS, TRITON, Case, cases_of
 from cuda_kernels.build.program import Program
 from cuda_kernels.kernels.hopper.config import HOPPER, Hopper
+from cuda_kernels.kernels.hopper.kernel import kernel_of
 from cuda_kernels.matmul.choose.figures import H200
 from cuda_kernels.run import device as launch
 from cuda_kernels.run import turns
@@ -155,6 +156,13 @@ def test_what_is_compiled_ahead_is_what_a_case_launches(library, kernel, dtype):
     assert [launched_as(p) for p in programs([case], (9, 0), H200)] == [launched]
     assert programs([Case("few", "", case.problem, TRITON)], (9, 0), H200) == []
     assert programs([case], (8, 9), H200) == ([] if kernel is not KERNELS["mma_base"] else [Program(launched, "sm_89")])
+
+
+@pytest.mark.parametrize("c_major", ["N", "M"])
+def test_tiles_of_a_transpose_are_compiled_as_their_lines_of_c_start(c_major):
+    case = Case("models", "", Product(1500, 4096, 1024), kernel_of(Hopper(c_major=c_major)))
+    (program,) = programs([case], (9, 0), H200)
+    assert program.kernel.options.store == "tma"         # lines of 4096, of which 1500 would not start on 16 bytes each
 
 
 def test_the_ways_to_call_that_are_timed_launch_one_product_each(library):

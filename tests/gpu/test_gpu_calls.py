@@ -3,7 +3,6 @@ where there is no GPU of compute capability 9.0."""
 
 import gc
 import os
-import sys
 import threading
 
 import pytest
@@ -12,10 +11,10 @@ from torch_kit import normal, torch
 
 from cuda_kernels import grouped_matmul, matmul, plan_matmul
 from cuda_kernels.kernels.hopper.config import Hopper
+from cuda_kernels.matmul.recipe import RECIPES, WORKSPACES
 from cuda_kernels.run import driver
 from cuda_kernels.run.device import compute_capability, gpu_problem
 
-host = sys.modules["cuda_kernels.matmul.matmul"]
 pytestmark = pytest.mark.skipif(gpu_problem() is not None or compute_capability() != (9, 0),
                                 reason=str(gpu_problem() or "needs compute capability 9.0"))
 
@@ -82,7 +81,7 @@ def held():
     gc.collect()
     with open("/proc/self/statm") as file:
         resident = int(file.read().split()[1])
-    kept = len(host._workspaces._by_stream), len(driver.cuda()._kernels), len(host._recipes)
+    kept = len(WORKSPACES._by_stream), len(driver.cuda()._kernels), len(RECIPES)
     return (torch.cuda.memory_allocated(), *kept, len(os.listdir("/proc/self/fd")), threading.active_count()), resident
 
 

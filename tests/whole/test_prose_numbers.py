@@ -112,7 +112,7 @@ def test_what_choosing_by_the_estimate_costs():
     def costs(measured):
         estimates, work = measured.of_each
         plain = measured.estimated(tuning_fit.START)
-        found = (measured.choices(times)[1] for times in (plain, estimates.corrected(work, plain)))
+        found = (measured.choices(times)[1] for times in (plain, estimates.corrected(work, plain, measured.gpu)))
         return " | ".join(f"{100 * geometric_mean(cost.tolist()) - 100:.1f} %" for cost in found)
 
     h200, h100 = (tuning_fit.read(DATA / f"{name}_unseen.json.xz") for name in ("h200", "h100"))

@@ -38,7 +38,7 @@ def test_the_wheel_is_small_and_holds_every_file_of_the_packages_but_what_needs_
     assert names == shipped() and {name.split("/")[0] for name in names} == set(PACKAGES)
     assert wheel.stat().st_size < MOST_BYTES
     large = {info.filename for info in ZipFile(wheel).infolist() if info.compress_size > MOST_OF_A_FILE}
-    assert {name for name in large if ".dist-info/" not in name} <= {"cuda_kernels/matmul/choose/h200_trees.json"}
+    assert {name for name in large if ".dist-info/" not in name} <= {"cuda_kernels/matmul/choose/trees.json"}
 
 
 def test_the_sdist_holds_what_the_wheel_is_built_from(sdist_and_wheel):
@@ -69,7 +69,7 @@ def test_the_page_a_lesson_a_case_and_the_guide_are_in_the_wheel(run):
 def test_measured_facts_are_in_the_wheel(run):
     code = "import simlayout as sl; print(sl.analyze('ldmatrix.x4', range(0, 512, 16)).provenance)"
     assert "measured on one NVIDIA H200" in run(program=("-c", code))[0]
-    code = "from cuda_kernels.matmul.choose.trees import of_h200; print(of_h200().feature.shape)"
+    code = "from cuda_kernels.matmul.choose.trees import learned; print(learned().feature.shape)"
     assert run(program=("-c", code))[0] == "(1000, 8)\n"
 
 

@@ -91,11 +91,11 @@ def estimated(estimates, wanted, work, gpu):
     not know, not; of 8 bits also for what they do not know of these."""
     times = estimates.times(work, gpu)
     if TYPES[wanted.types[0]].bits == 16:
-        return estimates.corrected(work, times)
+        return estimates.corrected(work, times, gpu)
     times = times * np.where(estimates.sharing > 1, SHARING, 1) * np.where(estimates.group > 4, FAR, 1)
     if grains_of(wanted.scaled):
         return times * np.where(estimates.consumers == 3, THREE, 1)
-    return estimates.corrected(work, times)
+    return estimates.corrected(work, times, gpu)
 
 
 def likely(wanted, gpu, most, in_orders=2):

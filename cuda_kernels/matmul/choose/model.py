@@ -11,7 +11,7 @@ from cuda_kernels.kernels.hopper.parts import depth_of
 from cuda_kernels.kernels.hopper.split import loads_at_once
 from cuda_kernels.matmul.choose.figures import H200
 from cuda_kernels.matmul.choose.rates import RATES
-from cuda_kernels.matmul.choose.trees import features, of_h200
+from cuda_kernels.matmul.choose.trees import features, learned
 
 DEPTH = depth_of("f16")
 ROW_BYTES = 2 * DEPTH
@@ -106,7 +106,7 @@ def columns_of(configs):
 
 class Estimates:
     """Estimates for a fixed sequence of Hopper configurations; their a_major, b_major and types do not matter. trees: the
-    correction, by default that of an H200; columns: of `columns_of`, where they are known.
+    correction, by default what is learned; columns: of `columns_of`, where they are known.
 
     >>> from cuda_kernels.kernels.hopper.config import Hopper
     >>> small, large = Estimates((Hopper(64, 64, 8), Hopper()))(8192, 8192, 8192)
@@ -144,13 +144,12 @@ class Estimates:
         computes its transpose. misalignment: of the rows of A and B, as `misalignment_of` returns it. Each argument may be
         an array with a value per configuration."""
         work = self.work(M, N, K, matrices, gpu, misalignment)
-        return self.corrected(work, self.times(work, gpu, rates))
+        return self.corrected(work, self.times(work, gpu, rates), gpu)
 
-    def corrected(self, work, times):
-        """float64 [configurations]: the times for the Work, multiplied by the factors of the trees, which know nothing of
-        slices."""
-        known, trees = np.isfinite(times) & (self.slices == 1), of_h200() if self.trees is None else self.trees
-        return times * np.where(known, trees(features(self, work, np.where(known, times, 1.0))), 1.0)
+    def corrected(self, work, times, gpu=H200):
+        """float64 [configurations]: the times for the Work, multiplied by the factors of the trees."""
+        known, trees = np.isfinite(times), learned() if self.trees is None else self.trees
+        return times * np.where(known, trees(features(self, work, np.where(known, times, 1.0), gpu)), 1.0)
 
     def work(self, M, N, K, matrices=1, gpu=H200, misalignment=0, uneven=False):
         """The Work of a product, which does not depend on rates. uneven: M is the mean of the rows of matrices that may have

@@ -15,7 +15,7 @@ import numpy as np
 from simlayout.errors import ParseError, SimlayoutError
 from simlayout.files import write_record
 
-PATH = Path(__file__).with_name("h200_trees.json")
+PATH = Path(__file__).with_name("trees.json")
 
 UNIT = 1e-5
 """The unit of the leaves in a file, which are whole numbers: they are logarithms of the factor, in steps of this."""
@@ -27,19 +27,27 @@ OPTIONS = ("tile_m", "tile_n", "stages", "resident", "cluster_m", "cluster_n", "
            "turned", "boxes")
 WORK = ("misalignment", "whole", "left", "parts", "waves", "busy", "busy_last", "usual", "most")
 FEATURES = (*OPTIONS, *WORK, "group", "rows", "cols", "steps", "tall", "wide", "paired", "gathered", "requested", "padded",
-            "memory", "time", "power")
+            "memory", "time", "power", "c_off", "dram")
 """The inputs of the trees: attributes of `model.Estimates` and of its `Work`, and what `features` computes from them."""
 
+LINE, SECTOR = 64, 16
+"""Elements of 16 bits in a line of L2, and in a sector of it."""
 
-def features(estimates, work, times):
-    """float32 [FEATURES, configurations] of Estimates, their Work, and their times in microseconds."""
+
+def features(estimates, work, times, gpu):
+    """float32 [FEATURES, configurations] of Estimates, their Work, and their times in microseconds on a GPU with Figures.
+
+    Two say what the formula does not know: c_off, whether C's lines start off L2's lines (1), off their halves (2), or
+    off sectors (3), so that two tiles share what lies at their edge; dram: of the GPU, in bytes per nanosecond."""
     tall = -(-work.rows // (estimates.tile_m * estimates.cluster_m))
     wide = -(-work.cols // (estimates.tile_n * estimates.cluster_n))
     tile = estimates.tile_m * estimates.tile_n
+    line = np.where(estimates.turned, work.rows, work.cols)
+    c_off = (line % LINE > 0).astype(int) + (line % (LINE // 2) > 0) + (line % SECTOR > 0)
     derived = dict(group=np.minimum(estimates.group, tall), rows=work.rows, cols=work.cols, steps=work.steps, tall=tall,
                    wide=wide, paired=work.paired / work.requested, gathered=work.gathered / work.requested,
                    requested=work.requested / tile, padded=work.flops / (work.rows * work.cols * work.steps),
-                   memory=work.memory / times, time=times, power=work.flops / times)
+                   memory=work.memory / times, time=times, power=work.flops / times, c_off=c_off, dram=gpu.dram)
     columns = [getattr(estimates, name) for name in OPTIONS] + [getattr(work, name) for name in WORK]
     columns += derived.values()
     table = np.empty((len(FEATURES), len(times)), np.float32)
@@ -100,6 +108,6 @@ def read(path=PATH):
 
 
 @lru_cache(None)
-def of_h200():
-    """The trees of an H200."""
+def learned():
+    """The trees that the estimates are corrected by."""
     return read()
