@@ -30,6 +30,9 @@ NO_PROMOTION = 0
 NO_CONTEXT = (3, 201)
 """CUDA_ERROR_NOT_INITIALIZED and CUDA_ERROR_INVALID_CONTEXT: the thread has no current context."""
 
+STREAMS = 64
+"""Streams for which something is kept ready; behind so many it starts anew, because streams come and go."""
+
 _SIGNATURES = {
     "cuInit": (c_uint,), "cuDriverGetVersion": (c_void_p,), "cuDeviceGetCount": (c_void_p,),
     "cuDeviceGet": (c_void_p, c_int), "cuDeviceGetAttribute": (c_void_p, c_int, c_int),
@@ -286,7 +289,7 @@ class Shape:
         """The CUlaunchConfig for a stream, in the form that ctypes passes by reference."""
         config = self.configs.get(stream)
         if config is None:
-            if len(self.configs) > 64:                # streams come and go
+            if len(self.configs) >= STREAMS:
                 self.configs.clear()
             pointer = ctypes.cast(self.attributes, ctypes.POINTER(Attribute)) if self.count else None
             config = self.configs[stream] = ctypes.byref(Config(*self.fixed, stream or None, pointer, self.count))
@@ -304,19 +307,25 @@ class Launch:
 
     def __call__(self, stream):
         # the null stream belongs to the current context: with one GPU it is the right one unless the thread has none yet
-        if self._alone:
-            status = self._launch(self.shape.on(stream), self._kernel, self._pointer, None)
-            if not status:
-                return
-            if status not in NO_CONTEXT:
-                self.cuda.check(status, f"refused to launch {self.name}")
-        with self.cuda.on(self.device):
-            status = self._launch(self.shape.on(stream), self._kernel, self._pointer, None)
+        status = self._launch(self.shape.on(stream), self._kernel, self._pointer, None) if self._alone else NO_CONTEXT[0]
+        if status:
+            self.again(status, stream)
+
+    def again(self, status, stream):
+        """Launches in a context of its own if that is what the driver lacked; raises DeviceError for any other status."""
+        if status in NO_CONTEXT:
+            with self.cuda.on(self.device):
+                status = self._launch(self.shape.on(stream), self._kernel, self._pointer, None)
         self.cuda.check(status, f"refused to launch {self.name}")
 
     def bare(self, stream):
         """The driver's call alone, as a function without arguments: the part of a launch's time that we cannot save."""
         return partial(self._launch, self.shape.on(stream), self._kernel, self._pointer, None)
+
+    def quick(self, stream):
+        """A function without arguments that launches on a stream. What it returns, unless that is 0 or None, is for
+        `again`."""
+        return self.bare(stream) if self._alone else partial(self, stream)
 
 
 @lru_cache(1)

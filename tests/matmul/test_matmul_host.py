@@ -314,6 +314,22 @@ def test_a_thread_without_a_context_gets_the_arrays_one(machine):
         host.matmul(x, x)
 
 
+@pytest.mark.parametrize("devices", [1, 2])
+def test_a_prepared_product_in_a_thread_without_a_context_gets_one_and_says_what_else_was_refused(monkeypatch, devices):
+    library, torch = install(monkeypatch, devices=devices)
+    x, out = (torch.Tensor(aligned(numbers((16, 16)))) for _ in range(2))
+    prepared = host.plan_matmul(x, x, out)
+    for stream in (None, 48, *range(100)):
+        prepared(stream)
+    assert [launch[4] for launch in library.launches] == [0, 48, *range(100)] and not library.contexts
+    library.fails["launch"] = [201] * (devices == 1)
+    assert prepared(48) is out and len(library.launches) == 103 and not library.fails["launch"]
+    library.fails["launch"] = [1]
+    with pytest.raises(DeviceError, match="refused to launch .*: CUDA_ERROR_INVALID_VALUE \\(made up\\)"):
+        prepared(48)
+    assert len(library.launches) == 103
+
+
 def test_two_threads_on_two_streams_do_not_disturb_each_other(machine):
     library, torch = machine
     wrong = []
