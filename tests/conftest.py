@@ -27,6 +27,7 @@ def pytest_configure(config):
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config):
     """None, where all that is asked for are tests by name: they are there before a worker has started. Else xdist's own
     number."""
