@@ -97,6 +97,11 @@ def _both(lanes):
     return lanes[:, :, None] & lanes[:, None, :]
 
 
+def _bits(lanes):
+    """bool [..., 32] -> uint32 [...], a bit for each lane: what any lane holds is asked of 32 at once."""
+    return np.packbits(lanes, axis=-1).view(np.uint32)[..., 0]
+
+
 def _pieces(addresses, active, sources, read):
     """[n] each: different pieces; whether one source goes to two places of a line; lines written; pairs of a line read and
     a line written; lanes that stay and read."""
@@ -110,15 +115,15 @@ def _pieces(addresses, active, sources, read):
 
 def survivors(addresses, active):
     """Lanes of cp.async.cg that write: of those with one destination, the lowest; bool [n, 32]."""
-    return active & ~(_same(addresses >> _UNIT_SHIFT) & active[:, None, :] & _EARLIER).any(axis=2)
+    return active & (_bits(_same(addresses >> _UNIT_SHIFT) & _EARLIER) & _bits(active)[:, None] == 0)
 
 
 def wavefront_of(addresses, sources, alive):
     """A number for every lane of cp.async.cg, int64 [n, 32]: those of `alive` that share one share a wavefront."""
     target, source = addresses >> _UNIT_SHIFT, sources >> _UNIT_SHIFT
-    together = _same(addresses >> _SECTOR_SHIFT) & _same(sources >> _SECTOR_SHIFT) & _both(alive)
+    together = _bits(_same(addresses >> _SECTOR_SHIFT) & _same(sources >> _SECTOR_SHIFT) & _both(alive))
     half = 2 * (source & 1) + (target & 1)
-    pattern = sum((together & (half == code)[:, None, :]).any(axis=2).astype(np.int64) << code for code in range(4))
+    pattern = sum((together & _bits(half == code)[:, None] != 0).astype(np.int64) << code for code in range(4))
     flip = ((sources ^ addresses) >> _SECTOR_SHIFT) & 1
     lines = sources >> _LINE_SHIFT << _LINE_BITS | addresses >> _LINE_SHIFT
     return lines << 5 | pattern << 1 | flip
