@@ -11,6 +11,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from texts import ROOT
 
 PACKAGES = ("simlayout", "cuda_kernels")
 PLACES = ("simlayout", "simlayout.numerics", "simlayout.plots", "simlayout.ptx", "simlayout.testing",
@@ -103,16 +104,16 @@ TYPES = {
 
 
 def errors_of(types, folder):
-    """The errors that mypy finds in assertions of types."""
+    """The errors that mypy finds in assertions of types, with the project's options: what it has kept of the project in CI,
+    where it ran before, it need not check again."""
     if not (mypy := shutil.which("mypy")):
         pytest.skip("needs mypy: pip install mypy")
     modules = "import simlayout as sl", "import simlayout.hardware.matrix.fragments"
     lines = ["from typing_extensions import assert_type", *modules]
     lines += [f"assert_type({expression}, {name})" for expression, name in types.items()]
     (folder / "typed.py").write_text("\n".join(lines) + "\n")
-    options = ["--config-file", "", "--ignore-missing-imports", "--disable-error-code", "var-annotated",
-               "--cache-dir", folder / "cache", "--python-executable", sys.executable]
-    run = subprocess.run([mypy, *options, folder / "typed.py"], capture_output=True, text=True)
+    run = subprocess.run([mypy, "--python-executable", sys.executable, folder / "typed.py"], cwd=ROOT, capture_output=True,
+                         text=True)
     assert run.returncode in (0, 1), run.stderr
     return [line for line in run.stdout.splitlines() if "typed.py" in line and "error" in line]
 
