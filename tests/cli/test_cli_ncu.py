@@ -2,13 +2,12 @@
 
 import json
 import lzma
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from commands import answered, printed, refused
+from forks import forked
 from ncu_reports import DATA, recorded, unpacked
 from texts import GUIDE, blocks
 
@@ -117,8 +116,8 @@ def test_a_trace_of_a_program_brings_the_edit_that_mends_the_line(capsys, reads)
         "import numpy as np\nfrom numba import cuda\nfrom cuda_kernels.conformance.foreign import numba_kernels\n"
         "x, out = np.zeros((40, 60), np.float32), np.zeros((60, 40), np.float32)\n"
         "cuda.jit(numba_kernels.transpose)[(4, 3), (16, 16)](x, out)\n")
-    command = [sys.executable, "-m", "simlayout", "run", "--quiet", "--json", "run.json", "program.py"]
-    subprocess.run(command, check=True)
+    done = forked("simlayout", "run", "--quiet", "--json", "run.json", "program.py")
+    assert done.returncode == 0, done.stderr
     reads(recorded()["numba_transpose"])
     text = printed(capsys, "ncu", "x", "--trace", "run.json")
     assert "predicted = measured: 2 lines of shared memory" in text

@@ -19,9 +19,8 @@ pytestmark = pytest.mark.slow
 def run(wheel, tmp_path_factory):
     """Runs `simlayout ...` of the installed wheel in a folder of its own; returns (what it printed, the folder)."""
     site, here = tmp_path_factory.mktemp("site"), tmp_path_factory.mktemp("here")
-    subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--no-compile", "--no-deps", "--no-index", "--target", site,
-                    wheel],
-                   check=True, env=outside())
+    options = "-q", "--no-compile", "--no-deps", "--no-index"
+    subprocess.run([sys.executable, "-m", "pip", "install", *options, "--target", site, wheel], check=True, env=outside())
 
     def run(*arguments, program=("-c", MAIN)):
         done = subprocess.run([sys.executable, *program, *arguments], cwd=here, env=outside(PYTHONPATH=str(site)),
