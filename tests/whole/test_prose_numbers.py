@@ -4,12 +4,14 @@ import json
 from dataclasses import replace
 from statistics import geometric_mean, median
 
+import numpy as np
 import pytest
 from texts import ROOT
 
 from cuda_kernels.bench import default_variants, record
 from cuda_kernels.bench import steps as ladder
 from cuda_kernels.lab import stalls, tuning_fit
+from cuda_kernels.matmul.choose import trees
 from cuda_kernels.matmul.choose.candidates import candidates
 from cuda_kernels.matmul.choose.figures import H200
 
@@ -120,6 +122,28 @@ def test_what_choosing_by_the_estimate_costs():
             f"{len(h100.problems)} on an H100 | {costs(h100)}",
             f"the same, if the H100 were an H200 | {costs(replace(h100, gpu=H200))}"]
     says("choosing", *said, f"{len(candidates()):,} of them are candidates")
+
+
+def test_what_rates_and_trees_have_learned_from():
+    def known(*names):
+        found = tuning_fit.read_each(*(DATA / name for name in names))
+        kernels = {m.estimates.configs[i].program for m in found for i in np.unique(m.tried)}
+        return [(f"{len(m.times):,}", f"{len(set(m.problems)):,}") for m in found], f"{len(kernels):,}"
+
+    ((times, products),), kernels = known("h200_tuning.json.xz")
+    (h200, h100), in_all = known(*dict.fromkeys(json.loads(trees.PATH.read_text())["records"]))
+    says("choosing", f"{times} times of {kernels} kernels at {products} products of an H200",
+         f"{h200[0]} times at {h200[1]} products of an H200 and from {h100[0]} at {h100[1]} of an H100, of {in_all} kernels")
+
+
+def test_how_often_an_h100s_best_of_the_likeliest_falls_short_of_cublas():
+    found = tuning_fit.read(DATA / "h100_likely.json.xz")
+    best = np.full(len(found.problems), np.inf)
+    np.minimum.at(best, found.product, found.times)
+    shares = (np.array(found.cublas) / best)[:477]                   # behind these are twelve large ones
+    assert (shares < 0.95).sum() == 2
+    says("choosing", f"Of {len(shares)} products", "two below 0.95", f"{(shares < 0.98).sum()} below 0.98",
+         f"geometric mean {geometric_mean(shares.tolist()):.2f}")
 
 
 def test_a_step_of_mma_in_clocks():
