@@ -46,7 +46,7 @@ def chosen(file):
     for i, (problem, cublas) in enumerate(zip(measured.problems, measured.cublas)):
         label, size = " x ".join(map(str, problem)), float(np.prod(problem, dtype=float)) ** (1 / 3)
         best, us = measured.times[measured.product == i].min(), measured.times[numbers[i]]
-        dots += [Dot(size, float(cublas / best), "the best that was measured", label),
+        dots += [Dot(size, float(cublas / best), "the best that was measured"),
                  Dot(size, float(cublas / us), "what is chosen, unmeasured", label)]
         longer.append(us / best)
     mean, most = 100 * (np.exp(np.mean(np.log(longer))) - 1), 100 * (max(longer) - 1)
