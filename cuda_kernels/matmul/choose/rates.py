@@ -90,8 +90,8 @@ class Rates:
     def on(self, gpu: Figures) -> "Rates":
         """Fitted to an H200, what they are on another GPU: clocks go with its clock; what all SMs receive and what power
         allows also with its SMs; DRAM with its bandwidth, and L2 with the width of DRAM's bus, because each memory
-        controller has slices of L2. At the 49 products of tests/data/h100_unseen.json.xz this lowered the error of the
-        formula on an H100 from 0.089 to 0.056, and the cost of choosing by it from 5.7 to 3.9 percent; the other two have
+        controller has slices of L2. At the 48 products of tests/data/h100_unseen.json.xz this lowers the error of the
+        formula on an H100 from 0.085 to 0.049, and the cost of choosing by it from 5.4 to 3.9 percent; the other two have
         not been compared with a GPU."""
         clock, sms = gpu.clock_khz / H200.clock_khz, gpu.sms / H200.sms
         return replace(self, clock_ghz=self.clock_ghz * clock,
