@@ -99,7 +99,7 @@ def _both(lanes):
 
 def _bits(lanes):
     """bool [..., 32] -> uint32 [...], a bit for each lane: what any lane holds is asked of 32 at once."""
-    return np.packbits(lanes, axis=-1).view(np.uint32)[..., 0]
+    return np.ascontiguousarray(np.packbits(lanes, axis=-1)).view(np.uint32)[..., 0]
 
 
 def _pieces(addresses, active, sources, read):
