@@ -179,6 +179,77 @@ def kernel(n):
 chosen = None
 
 
+def made_by_default(value):
+    def scaled(x, by=value):
+        return x * by
+
+    def twice(x):
+        return scaled(x) + scaled(x)
+
+    return twice
+
+
+def made_by_keyword(value):
+    def scaled(x, *, by=value):
+        return x * by
+
+    def twice(x):
+        return scaled(x) + scaled(x)
+
+    return twice
+
+
+def made_by_closure(value):
+    def scaled(x):
+        return x * value
+
+    def twice(x):
+        return scaled(x) + scaled(x)
+
+    return twice
+
+
+def kernel_with(twice):
+    def chosen(n):
+        x = twice(F32(0.1))
+        if n > 3:
+            x = F32(0.3)
+        return x * F32(0.7)
+
+    def kernel(n):
+        OUT(chosen(n))
+
+    return kernel
+
+
+@pytest.mark.parametrize("values", [(F32(0.1), 0.1), (0.1, F32(0.1)), (3, F32(3))], ids=str)
+@pytest.mark.parametrize("made", [made_by_default, made_by_keyword, made_by_closure])
+def test_functions_of_equal_code_have_the_types_of_their_own_values(made, values):
+    for value in values:
+        run(kernel_with(made(value)), 1, 32, 5)
+        kind = F32 if isinstance(value, F32) else F64
+        assert np.asarray(OUT.value).dtype == kind and OUT.value == kind(F32(0.3)) * kind(F32(0.7))
+
+
+def made_of_two_that_call_each_other():
+    def even(n):
+        return odd(n - 1) if n else 1
+
+    def odd(n):
+        return even(n - 1) if n else 0
+
+    def kernel(n):
+        OUT(even(n))
+
+    return kernel
+
+
+def test_functions_that_call_each_other_are_refused_as_often_as_they_are_made():
+    for _ in range(2):
+        with pytest.raises(MachineError, match="even calls itself, which Numba does not compile"):
+            run(made_of_two_that_call_each_other(), 1, 32, 3)
+
+
 def casts(text, **names):
     tree = ast.parse(text).body[0]
     joined(tree, {name: described(value) for name, value in names.items()})

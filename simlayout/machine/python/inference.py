@@ -7,6 +7,7 @@ attribute, an element of a list) is left alone: such a name keeps the type that 
 """
 
 import ast
+import threading
 import weakref
 from types import FunctionType
 
@@ -38,11 +39,12 @@ def described(value):
 
 
 class Callee:
-    """A function that another one calls; equal to one of the same code that knows the same of its own names, so that a
-    kernel that is made again is not rewritten again. function: a weak reference."""
+    """A function that another one calls; equal to one of the same code that knows the same of its own names and defaults,
+    so that a kernel that is made again is not rewritten again. function: a weak reference."""
 
-    __slots__ = ("function", "code", "names", "__weakref__")
+    __slots__ = ("function", "code", "defaults", "names", "__weakref__")
     _known_callees = weakref.WeakKeyDictionary()
+    _compared: set[tuple[int, int, int]] = set()         # (thread, ids of two): where they lead back to themselves
 
     @classmethod
     def of(cls, function):
@@ -51,11 +53,22 @@ class Callee:
         if callee is None:
             callee = cls._known_callees[function] = cls()
             callee.function, callee.code, callee.names = weakref.ref(function), function.__code__, ()
+            callee.defaults = (tuple(map(described_value, function.__defaults__ or ())),
+                               {name: described_value(value) for name, value in (function.__kwdefaults__ or {}).items()})
             callee.names = known(function)               # of one that leads back to itself: as far as it was known then
         return callee
 
     def __eq__(self, other):
-        return self is other or isinstance(other, Callee) and self.code == other.code and self.names == other.names
+        if self is other or not isinstance(other, Callee) or self.code != other.code or self.defaults != other.defaults:
+            return self is other
+        pair = threading.get_ident(), id(self), id(other)
+        if pair in self._compared:                       # equal unless something else is not
+            return True
+        self._compared.add(pair)
+        try:
+            return self.names == other.names
+        finally:
+            self._compared.remove(pair)
 
     def __hash__(self):
         return hash(self.code)
