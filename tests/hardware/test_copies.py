@@ -98,6 +98,18 @@ def test_a_copy_through_the_cache_costs_what_the_slow_twin_says(copy):
     assert result.exact and result.wavefronts.tolist() == [expected]
 
 
+@pytest.mark.parametrize("name", [*THROUGH, PAST])
+def test_a_copy_costs_the_same_however_its_arrays_lie_in_memory(name):
+    draw = np.random.default_rng(0)
+    targets, sources = (INSTRUCTIONS[name].bytes * draw.integers(0, 64, (40, 32)) for _ in range(2))
+    active, sizes = draw.random((40, 32)) < 0.8, draw.integers(0, 2, (40, 32)) * INSTRUCTIONS[name].bytes
+    expected = analyze(name, targets, active, sources=sources, valid=sizes)
+    for laid in (np.asfortranarray, lambda x: np.repeat(x, 2, axis=1)[:, ::2], lambda x: x[::-1].copy()[::-1]):
+        found = analyze(name, laid(targets), laid(active), sources=laid(sources), valid=laid(sizes))
+        for what in ("wavefronts", "ideal", "at_least", "at_most"):
+            assert getattr(found, what).tolist() == getattr(expected, what).tolist()
+
+
 @given_few(40, 2_000, copied((PAST,)))
 def test_a_copy_past_the_cache_costs_what_the_slow_twin_says(copy):
     name, targets, sources, active, sizes = copy
