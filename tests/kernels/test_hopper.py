@@ -78,6 +78,14 @@ def test_a_wide_and_shallow_product_whose_lines_start_within_sectors_is_stored_b
         assert choose(other).store != "sectors", other
 
 
+@pytest.mark.parametrize("wanted, stored", [
+    (Wanted(4872, 10040, 64, b_major="MN", out="bf16", scaled="lines"), "sectors"),
+    (Wanted(21288, 15624, 448, types=("e4m3", "e5m2"), out="bf16", scaled="lines", epilogue="alpha relu multiply"), "tma"),
+    (Wanted(1525, 10840, 22, 64, types=("s8", "u8"), scaled="lines", epilogue="alpha residual bias_n multiply"), "tma")])
+def test_such_a_product_with_scales_of_lines_gets_what_has_room_for_them(wanted, stored):
+    assert choose(wanted).store == stored
+
+
 # ---- machine code ----------------------------------------------------------------------------------------------------
 
 COMPILED = {

@@ -116,9 +116,10 @@ def likely(wanted, gpu, most, in_orders=2):
 
 def suited(candidate, wanted):
     """A configuration for what is wanted; None where it cannot be: tiles of MN-major operands may need more shared memory,
-    and to store C without TMA may take more registers. Where scales of lines leave no room it is one that is `roomier`."""
+    and to store C without TMA may take more registers. Where scales of lines leave no room it is a `roomier` one, but of one
+    that stores C by sectors, which can be staged in one way only."""
     found = _suited(candidate, wanted)
-    if found is None and wanted.scaled == "lines":
+    if found is None and wanted.scaled == "lines" and candidate.store != "sectors":
         found = next((config for config in (_suited(other, wanted) for other in roomier(candidate)) if config), None)
     return found
 
