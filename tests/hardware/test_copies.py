@@ -219,19 +219,6 @@ def test_chunks_of_copies_do_not_show(monkeypatch):
             np.testing.assert_array_equal(getattr(again, name), getattr(one, name))
 
 
-@pytest.mark.parametrize("instruction", [*THROUGH, PAST])
-def test_arrays_in_any_order_of_memory_are_counted_alike(instruction):
-    source = np.random.default_rng(0)
-    target, read = (16 * source.integers(0, 64, (50, 32)) for _ in range(2))
-    active = source.random((50, 32)) < 0.8
-    wanted = analyze(instruction, target, active=active, sources=read)
-    columns = [np.asfortranarray(x) for x in (target, active, read)]
-    strided = [np.repeat(x, 2, axis=1)[:, ::2] for x in (target, active, read)]
-    for addresses, mask, sources in (columns, strided):
-        found = analyze(instruction, addresses, active=mask, sources=sources)
-        assert (found.wavefronts == wanted.wavefronts).all() and (found.ideal == wanted.ideal).all()
-
-
 def test_no_copies_are_no_wavefronts():
     for name in (*THROUGH, PAST):
         assert len(analyze(name, np.zeros((0, 32), int), sources=np.zeros((0, 32), int)).wavefronts) == 0
