@@ -119,9 +119,11 @@ def read_each(*paths):
             data = Path(path).read_bytes()
             record = json.loads(lzma.decompress(data) if Path(path).suffix == ".xz" else data)
             numbers = [configs.setdefault(Hopper(**options), len(configs)) for options in record["configs"]]
-            rows_of.setdefault(record["device"], []).extend(
-                (tuple(shape[:3]), cublas, [(numbers[i], us) for i, us in measured])
-                for shape, cublas, measured in record["rows"])
+            rows = [(tuple(map(int, shape[:3])), cublas, [(numbers[i], float(us)) for i, us in measured])
+                    for shape, cublas, measured in record["rows"]]
+            if not rows or any(len(shape) < 3 or not measured for shape, _, measured in rows):
+                raise ParseError("a product lacks its M, N and K, or has no times, or there is none")
+            rows_of.setdefault(str(record["device"]), []).extend(rows)
         except (ValueError, KeyError, TypeError, IndexError, lzma.LZMAError) as error:
             raise ParseError(f"{path} is no record of cuda_kernels.lab.tuning: {error}") from None
     unknown = sorted(set(rows_of) - set(FIGURES))
@@ -140,7 +142,10 @@ def _measured(gpu, estimates, estimated, rows):
     product = np.repeat(np.arange(len(measured)), [len(pairs) for pairs in measured])
     result = Measured(gpu, estimates, problems, cublas, product, tried.astype(int), times)
     result = result.of(estimated[result.tried])
-    return result.of(np.isfinite(result.estimated(START)))
+    result = result.of(np.isfinite(result.estimated(START)))
+    if not len(result.times):
+        raise ParseError("the records of a GPU have nothing that estimates know of")
+    return result
 
 
 def fit(measured, start=START, rounds=6):

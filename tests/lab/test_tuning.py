@@ -15,7 +15,7 @@ from cuda_kernels.bench.record import Product
 from cuda_kernels.conformance.hopper import CASES, EIGHTS, counted, expected
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.lab import tuning, tuning_fit
-from cuda_kernels.matmul.choose.candidates import ORDERS, candidates
+from cuda_kernels.matmul.choose.candidates import BY_SECTORS, ORDERS, candidates
 from cuda_kernels.matmul.choose.figures import H200
 from cuda_kernels.matmul.choose.model import Estimates, misalignment_of
 from cuda_kernels.matmul.choose.programs import programs_of
@@ -224,6 +224,19 @@ def test_a_fit_finds_rates_that_explain_the_times(tmp_path, capsys):
     assert measured.error(measured.estimated(found)) < measured.error(measured.estimated(RATES)) / 3
     assert tuning_fit.main([str(path), "--rounds", "1"]) == 0
     assert "Rates(clock_ghz=1.485, launch_us=" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("rows, device, fault", [
+    ([], "NVIDIA H200", "or there is none"), ([[[64, 64, 64], 1.0, []]], "NVIDIA H200", "has no times"),
+    ([[[64, 64], 1.0, [[0, 1.0]]]], "NVIDIA H200", "lacks its M, N and K"),
+    ([[["a"] * 3, 1.0, [[0, 1.0]]]], "NVIDIA H200", "no record .* invalid literal for int"),
+    ([[[64, 64, 64], 1.0, [[1, 1.0]]]], "NVIDIA H200", "nothing that estimates know of"),
+    ([[[64, 64, 64], 1.0, [[0, 1.0]]]], None, "records of None")], ids=str)
+def test_a_record_without_a_product_or_its_times_is_refused(tmp_path, rows, device, fault):
+    configs = [Hopper().changes, BY_SECTORS[0].changes]
+    (tmp_path / "x.json").write_text(json.dumps({"device": device, "configs": configs, "rows": rows}))
+    with pytest.raises(ParseError, match=fault):
+        tuning_fit.read_each(tmp_path / "x.json")
 
 
 def test_a_file_that_is_no_record_is_refused(tmp_path):
