@@ -1,6 +1,8 @@
 """A name has one type where two ways meet, as Numba infers it, whichever way was taken."""
 
 import ast
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ import pytest
 from cuda_kernels.intrinsics import ld_shared_b32, tid_x
 from simlayout.errors import MachineError
 from simlayout.machine import run
+from simlayout.machine.python import rewrite
 from simlayout.machine.python.inference import described, joined
 
 F32, F64, U32, U64, I64 = np.float32, np.float64, np.uint32, np.uint64, np.int64
@@ -209,7 +212,7 @@ def made_by_closure(value):
     return twice
 
 
-def kernel_with(twice):
+def kernel_with(twice, out=OUT):
     def chosen(n):
         x = twice(F32(0.1))
         if n > 3:
@@ -217,7 +220,7 @@ def kernel_with(twice):
         return x * F32(0.7)
 
     def kernel(n):
-        OUT(chosen(n))
+        out(chosen(n))
 
     return kernel
 
@@ -229,6 +232,25 @@ def test_functions_of_equal_code_have_the_types_of_their_own_values(made, values
         run(kernel_with(made(value)), 1, 32, 5)
         kind = F32 if isinstance(value, F32) else F64
         assert np.asarray(OUT.value).dtype == kind and OUT.value == kind(F32(0.3)) * kind(F32(0.7))
+
+
+def made_by_one_thread_of_several(value):
+    def scaled(x):
+        return x * value
+
+    def twice(x):
+        return scaled(x) + scaled(x)
+
+    return twice
+
+
+def test_threads_that_run_functions_of_equal_code_at_the_same_time_get_the_same_types(monkeypatch):
+    find = rewrite._find
+    monkeypatch.setattr(rewrite, "_find", lambda *words: time.sleep(0.02) or find(*words))
+    outs = [Out() for _ in range(4)]
+    with ThreadPoolExecutor(len(outs)) as threads:
+        list(threads.map(lambda out: run(kernel_with(made_by_one_thread_of_several(0.5), out), 1, 32, 5), outs))
+    assert [np.asarray(out.value).dtype for out in outs] == [F64] * len(outs)
 
 
 def made_of_two_that_call_each_other():

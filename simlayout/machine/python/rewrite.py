@@ -21,6 +21,7 @@ import linecache
 import operator
 from collections import defaultdict
 from functools import lru_cache
+from threading import Lock
 from types import CellType, CodeType, FunctionType
 from weakref import WeakKeyDictionary
 
@@ -54,6 +55,9 @@ _BOUND = {f"__{name}": CellType(function) for name, function in OPERATORS.items(
 """What the names of operators in rewritten code are bound to, as closure cells are."""
 
 _rewritten = WeakKeyDictionary()
+_alone = Lock()
+"""Held by the thread that rewrites: what it has under way another would take for not known, and CPython 3.11 makes syntax
+trees in one thread at a time."""
 
 
 def device_function(function, args=(), named=None):
@@ -77,7 +81,8 @@ def device_function(function, args=(), named=None):
     form = forms.get(key)
     if form is None:
         kinds = tuple(map(described_value, args)), {name: described_value(value) for name, value in (named or {}).items()}
-        form = forms[key] = _bind(function, _parameters(function, *kinds))
+        with _alone:
+            form = forms[key] = _bind(function, _parameters(function, *kinds))
     return form
 
 
