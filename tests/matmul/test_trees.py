@@ -135,6 +135,18 @@ def test_what_the_kept_trees_are_worth_at_a_record_needs_no_catboost(monkeypatch
         tuning_learn.main([str(DATA / "h200_few.json.xz")])
 
 
+def test_few_steps_along_k_take_least_with_c_by_sectors_and_five_do_not():
+    found = json.loads((DATA / "h100_sectors_deeper.json").read_text())
+    shares = {}
+    for (*shape, _), _, times in found["rows"]:
+        by_sectors, others = ([us for i, us in times if (found["configs"][i].get("store") == "sectors") == by]
+                              for by in (True, False))
+        shares[tuple(shape)] = min(by_sectors) / min(others)
+    few, more = ([share for (_, _, K), share in shares.items() if K in depths] for depths in (range(153), (184, 200, 216)))
+    assert 0.695 < min(few) and max(few) < 0.875 and 0.975 < min(more) and max(more) < 1.065
+    assert shares[14608, 14312, 256] < 0.815 and shares[14608, 14312, 320] > 1.085
+
+
 @pytest.mark.parametrize("record", ["h200_sectors", "h100_sectors"])
 def test_lines_that_start_within_sectors_are_stored_by_sectors_where_that_took_less(record):
     found = json.loads((DATA / f"{record}.json").read_text())

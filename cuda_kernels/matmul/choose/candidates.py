@@ -65,7 +65,9 @@ Microseconds of it, of the best of seven others and of cuBLAS (tests/data/h100_s
 At 14608 x 14312 x 512 an H100 took 363 with it and 333 with another (by hand)."""
 
 SHALLOW_BYTES = 512
-"""Bytes of a line of K up to which it is."""
+"""Bytes of a line of K up to which storing C is most of the work. An H100 took with C by sectors 0.70 to 0.87 of the best of
+twelve others up to K = 152, 0.98 to 1.06 from 184 to 216, where C is of 96 to 312 MB, 0.81 at 256 (418 MB) and 1.09 at 320
+(tests/data/h100_sectors_deeper.json). Where L2 holds C it took 0.94 to 1.7 of others (tests/data/h100_likely.json.xz)."""
 
 
 def off_sectors(wanted, gpu):
