@@ -40,12 +40,11 @@ def by_waves():
 def chosen(file):
     """Beside cuBLAS the configuration that the estimate chooses among those that were measured, and the best of them."""
     measured = read(DATA / file)
-    estimates, work = measured.of_each
-    numbers, _ = measured.choices(estimates.corrected(work, measured.estimated(START), measured.gpu))
+    numbers, _ = measured.choices(measured.corrected(measured.estimated(START)))
     dots, longer = [], []
     for i, (problem, cublas) in enumerate(zip(measured.problems, measured.cublas)):
         label, size = " x ".join(map(str, problem)), float(np.prod(problem, dtype=float)) ** (1 / 3)
-        best, us = measured.times[measured.product == i].min(), measured.times[numbers[i]]
+        best, us = measured.least[i], measured.times[numbers[i]]
         dots += [Dot(size, float(cublas / best), "the best that was measured"),
                  Dot(size, float(cublas / us), "what is chosen, unmeasured", label)]
         longer.append(us / best)

@@ -68,16 +68,26 @@ class Measured:
         return estimates, estimates.work(M, N, K, 1, self.gpu, misalignment_of(K))
 
     @cached_property
-    def _over_least(self):
-        """Each time over the least one of its product."""
+    def least(self):
+        """float64 [products]: the least time of each."""
         least = np.full(len(self.problems), np.inf)
         np.minimum.at(least, self.product, self.times)
-        return self.times / least[self.product]
+        return least
+
+    @property
+    def _over_least(self):
+        """Each time over the least one of its product."""
+        return self.times / self.least[self.product]
 
     def estimated(self, rates):
         """Microseconds of each measurement, as the estimates say without trees."""
         estimates, work = self.of_each
         return estimates.times(work, self.gpu, rates)
+
+    def corrected(self, plain):
+        """Microseconds of each measurement, as the trees that matmul has correct the estimates without trees."""
+        estimates, work = self.of_each
+        return estimates.corrected(work, plain, self.gpu)
 
     @cached_property
     def weights(self):

@@ -132,8 +132,7 @@ def main(arguments=None):
     plains = [measured.estimated(START) for measured in each]
     _print("without trees", each, plains)
     if options.kept:
-        _print("kept", each, [measured.of_each[0].corrected(measured.of_each[1], plain, measured.gpu)
-                              for measured, plain in zip(each, plains)])
+        _print("kept", each, [measured.corrected(plain) for measured, plain in zip(each, plains)])
         return 0
     lesson = lesson_of(each, plains)
     ends = np.cumsum([len(plain) for plain in plains])[:-1]

@@ -101,9 +101,8 @@ def test_the_features_are_numbers_of_the_configuration_and_the_product():
 @pytest.mark.sweep
 def test_choosing_costs_little_more_than_one_percent_of_the_least_measured_times():
     for measured in read_each(*RECORDS):
-        plain = measured.choices(measured.estimated(START))[1]
-        estimates, work = measured.of_each
-        chosen = measured.choices(estimates.corrected(work, measured.estimated(START), measured.gpu))[1]
+        estimated = measured.estimated(START)
+        plain, chosen = (measured.choices(times)[1] for times in (estimated, measured.corrected(estimated)))
         assert np.exp(np.log(plain).mean()) > 1.025 and np.exp(np.log(chosen).mean()) < 1.014
 
 

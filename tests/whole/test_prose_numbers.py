@@ -112,9 +112,8 @@ def test_how_fast_tensor_core_arithmetic_is():
 
 def test_what_choosing_by_the_estimate_costs():
     def costs(measured):
-        estimates, work = measured.of_each
         plain = measured.estimated(tuning_fit.START)
-        found = (measured.choices(times)[1] for times in (plain, estimates.corrected(work, plain, measured.gpu)))
+        found = (measured.choices(times)[1] for times in (plain, measured.corrected(plain)))
         return " | ".join(f"{100 * geometric_mean(cost.tolist()) - 100:.1f} %" for cost in found)
 
     h200, h100 = (tuning_fit.read(DATA / f"{name}_unseen.json.xz") for name in ("h200", "h100"))
@@ -138,9 +137,7 @@ def test_what_rates_and_trees_have_learned_from():
 
 def test_how_often_an_h100s_best_of_the_likeliest_falls_short_of_cublas():
     found = tuning_fit.read(DATA / "h100_likely.json.xz")
-    best = np.full(len(found.problems), np.inf)
-    np.minimum.at(best, found.product, found.times)
-    shares = (np.array(found.cublas) / best)[:477]                   # behind these are twelve large ones
+    shares = (np.array(found.cublas) / found.least)[:477]            # behind these are twelve large ones
     assert (shares < 0.95).sum() == 2
     says("choosing", f"Of {len(shares)} products", "two below 0.95", f"{(shares < 0.98).sum()} below 0.98",
          f"geometric mean {geometric_mean(shares.tolist()):.2f}")

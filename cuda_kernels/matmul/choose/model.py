@@ -146,7 +146,7 @@ class Estimates:
         work = self.work(M, N, K, matrices, gpu, misalignment)
         return self.corrected(work, self.times(work, gpu, rates), gpu)
 
-    def corrected(self, work, times, gpu=H200):
+    def corrected(self, work, times, gpu):
         """float64 [configurations]: the times for the Work, multiplied by the factors of the trees."""
         known, trees = np.isfinite(times), learned() if self.trees is None else self.trees
         return times * np.where(known, trees(features(self, work, np.where(known, times, 1.0), gpu)), 1.0)
