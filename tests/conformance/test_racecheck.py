@@ -1,5 +1,6 @@
 """What racecheck prints is read, and the kernels that it is asked about are those that the machine finds in order or not."""
 
+import json
 import re
 from pathlib import Path
 
@@ -49,15 +50,35 @@ def test_nothing_is_no_race_and_what_came_to_no_summary_is_an_error():
 DATA = Path(__file__).parents[1] / "data"
 
 
-@pytest.mark.parametrize("file", ["h100_races.txt", "h100_races_2026.txt"])
-def test_racecheck_misses_the_order_that_a_warps_barrier_makes_before_one_lane_arrives(file):
+
+def of_json():
+    """{case: hazards} of the record of all cases."""
+    rows = json.loads((DATA / "h100_races.json").read_text())["rows"]
+    return {row["case"]: sum(other["hazards"] for race in row["races"] for other in race["others"]) for row in rows}
+
+
+def of_text():
+    """The same of what another version printed until it was stopped."""
+    text = (DATA / "h100_races_2026.txt").read_text()
+    told = re.findall(r"^(.*): the machine: no hazard; racecheck: \w+ races\n((?:  .*\n)*)", text, re.M)
+    return {case: sum(map(int, re.findall(r"\((\d+) hazards\)", races))) for case, races in told}
+
+
+@pytest.mark.parametrize("recorded", (of_json, of_text))
+def test_racecheck_misses_the_order_that_a_warps_barrier_makes_before_one_lane_arrives(recorded):
     """A warp's lanes read a stage, and behind bar.warp.sync one of them tells that it is free: the reads of the 31 others
     are reported, of each byte at each time that the stage is filled again; where each lane tells for itself, none."""
-    text = (DATA / file).read_text()
-    told = re.findall(r"^(.*): the machine: no hazard; racecheck: \w+ races\n((?:  .*\n)*)", text, re.M)
-    hazards = {name: sum(map(int, re.findall(r"\((\d+) hazards\)", races))) for name, races in told}
+    hazards = recorded()
     for name, way in rings.RINGS.items():
         if name in hazards and isinstance(way, rings.Ring):
             assert hazards[name] == (0 if way.every_lane else 31 * 4 * (rings.STEPS - rings.STAGES)), name
     assert {"ring", "ring of stores", "ring, every lane frees", *PRODUCTS} <= hazards.keys()
     assert all("1x128" in name or "promote" in name for name in PRODUCTS if hazards[name])
+
+
+def test_racecheck_and_the_machine_both_find_the_races_of_every_twin():
+    rows = {row["case"]: row for row in json.loads((DATA / "h100_races.json").read_text())["rows"]}
+    assert rows.keys() == {*PRODUCTS, *rings.RINGS, *rings.TWINS}
+    assert all(row["right"] or name in rings.TWINS for name, row in rows.items())
+    assert all(bool(row["machine"]) == (name in rings.TWINS) for name, row in rows.items())
+    assert all(rows[name]["races"] for name in rings.TWINS)
