@@ -104,15 +104,21 @@ def fitted(tile_m, tile_n, resident=1, most=12, **options):
 
 
 def roomier(config):
-    """Yields the configuration in less shared memory: the STAGINGS that take less, at last a stage fewer.
+    """Yields the configuration in less shared memory, where it can be: the STAGINGS that take less, at last a stage fewer.
 
     >>> [(c.stages, c.box_n, c.buffers) for c in roomier(Hopper(tile_n=112, stages=7, box=32))]
     [(7, 32, 1), (7, 16, 1), (6, 32, 2)]
+    >>> [(c.stages, c.buffers) for c in roomier(BY_SECTORS[0])]          # which is staged in one way only
+    [(3, 1)]
     """
-    for box, buffers in STAGINGS:
-        if box <= config.tile_n and staged_bytes(box, buffers) < config.staging_bytes:
-            yield replace(config, box=box, buffers=buffers)
-    yield replace(config, stages=config.stages - 1)
+    less = [{"box": box, "buffers": buffers} for box, buffers in STAGINGS
+            if staged_bytes(box, buffers) < config.staging_bytes]
+    for changes in (*less, {"stages": config.stages - 1}):
+        try:
+            found = replace(config, **changes)
+        except SimlayoutError:
+            continue
+        yield found
 
 
 def _stages(config):

@@ -4,6 +4,7 @@ estimate that its types allow."""
 from collections import Counter
 from dataclasses import replace
 from functools import lru_cache
+from itertools import chain
 
 import numpy as np
 
@@ -81,9 +82,7 @@ def _ranked_groups(wanted, deep, gpu, misalignment):
 
 def by_sectors(wanted, gpu):
     """The first of BY_SECTORS that suits what is wanted, where C is `off_sectors`; else None."""
-    if not off_sectors(wanted, gpu):
-        return None
-    return next((config for config in (suited(candidate, wanted) for candidate in BY_SECTORS) if config is not None), None)
+    return _first_suited(BY_SECTORS, wanted) if off_sectors(wanted, gpu) else None
 
 
 def estimated(estimates, wanted, work, gpu):
@@ -116,12 +115,12 @@ def likely(wanted, gpu, most, in_orders=2):
 
 def suited(candidate, wanted):
     """A configuration for what is wanted; None where it cannot be: tiles of MN-major operands may need more shared memory,
-    and to store C without TMA may take more registers. Where scales of lines leave no room it is a `roomier` one, but of one
-    that stores C by sectors, which can be staged in one way only."""
-    found = _suited(candidate, wanted)
-    if found is None and wanted.scaled == "lines" and candidate.store != "sectors":
-        found = next((config for config in (_suited(other, wanted) for other in roomier(candidate)) if config), None)
-    return found
+    and to store C without TMA may take more registers. Where scales of lines leave no room it is a `roomier` one."""
+    return _first_suited(chain([candidate], roomier(candidate) if wanted.scaled == "lines" else ()), wanted)
+
+
+def _first_suited(configs, wanted):
+    return next(filter(None, (_suited(config, wanted) for config in configs)), None)
 
 
 def _suited(candidate, wanted):
