@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-STEPS = ("numba-cuda", "simlayout gemm --cpu", "simlayout run", '-e .[test]', "ruff check", "mypy", "pytest -m")
+STEPS = ("-e .[cuda]", "simlayout gemm --cpu", "simlayout run", "-e .[test]", "ruff check", "mypy", "pytest -m")
 """Words of each step."""
 
 PROGRAM = '''#!/bin/sh
