@@ -5,18 +5,15 @@ import gc
 import os
 import threading
 
-import pytest
 from cut_tiles import assert_cut
-from torch_kit import normal, torch
+from torch_kit import normal, on_hopper, torch
 
 from cuda_kernels import grouped_matmul, matmul, plan_matmul
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.matmul.recipe import RECIPES, WORKSPACES
 from cuda_kernels.run import driver
-from cuda_kernels.run.device import compute_capability, gpu_problem
 
-pytestmark = pytest.mark.skipif(gpu_problem() is not None or compute_capability() != (9, 0),
-                                reason=str(gpu_problem() or "needs compute capability 9.0"))
+pytestmark = on_hopper
 
 SPLIT, SLICED = Hopper(tile_n=64, stages=4, split=True), Hopper(64, 64, 8, 1, slices=2)
 BY_SECTORS = Hopper(128, 136, 3, 2, bands=2, pingpong=True, store="sectors")

@@ -5,17 +5,15 @@ import random
 import numpy as np
 import pytest
 from cut_tiles import SMS, assert_cut, cut_small_tiles
-from torch_kit import normal, torch, view
+from torch_kit import normal, on_hopper, torch, view
 
 from cuda_kernels import matmul, plan_matmul
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.kernels.hopper.kernel import kernel_of
-from cuda_kernels.run.device import compute_capability, gpu_problem
 from cuda_kernels.run.runner import run
 from simlayout.algebra.dtypes import TYPES
 
-pytestmark = pytest.mark.skipif(gpu_problem() is not None or compute_capability() != (9, 0),
-                                reason=str(gpu_problem() or "needs compute capability 9.0"))
+pytestmark = on_hopper
 
 FP8 = [dict(tile_m=64, tile_n=64, out="bf16"), dict(tile_n=128, c_major="M"), dict(tile_n=128, out="f32", store="direct"),
        dict(tile_n=160, bands=2, pingpong=True, stages=5, box=32, b_dtype="e5m2"), dict(tile_n=64, split=True),

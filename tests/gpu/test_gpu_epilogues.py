@@ -6,15 +6,13 @@ import numpy as np
 import pytest
 from cut_tiles import SMS, assert_cut, cut_small_tiles
 from epilogue_kit import CASES, asked
-from torch_kit import normal, torch
+from torch_kit import normal, on_hopper, torch
 
 from cuda_kernels import matmul, plan_matmul
 from cuda_kernels.kernels.hopper.activations import ACTIVATIONS
-from cuda_kernels.run.device import compute_capability, gpu_problem
 from cuda_kernels.run.runner import run
 
-pytestmark = pytest.mark.skipif(gpu_problem() is not None or compute_capability() != (9, 0),
-                                reason=str(gpu_problem() or "needs compute capability 9.0"))
+pytestmark = on_hopper
 
 
 @pytest.mark.parametrize("options, epilogue", CASES, ids=str)

@@ -4,15 +4,13 @@ import random
 
 import numpy as np
 import pytest
+from torch_kit import on_hopper, torch
 
 from cuda_kernels import grouped_matmul, matmul, plan_grouped_matmul
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.matmul.choose.candidates import fitted
-from cuda_kernels.run.device import compute_capability, gpu_problem
 
-torch = pytest.importorskip("torch") if gpu_problem() is None else None
-pytestmark = pytest.mark.skipif(gpu_problem() is not None or compute_capability() != (9, 0),
-                                reason=str(gpu_problem() or "needs compute capability 9.0"))
+pytestmark = on_hopper
 
 KINDS = ["bfloat16", "float16", "float8_e4m3fn", "int8"]
 IN_TURNS = dict(tile_m=128, tile_n=192, bands=2, pingpong=True)

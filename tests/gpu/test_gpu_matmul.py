@@ -1,24 +1,21 @@
 """matmul on a GPU of compute capability 9.0, with torch's tensors; skipped where there is none."""
 
-import os
 import random
 import threading
 
 import pytest
 from cut_tiles import assert_cut, cut_small_tiles
-from torch_kit import normal, torch, view
+from torch_kit import ALONE, normal, on_hopper, torch, view
 
 from cuda_kernels import matmul, plan_matmul
 from cuda_kernels.build.program import Program
 from cuda_kernels.kernels.hopper.config import HOPPER, Hopper
 from cuda_kernels.kernels.hopper.kernel import kernel_of
 from cuda_kernels.run import driver
-from cuda_kernels.run.device import compute_capability, gpu_problem
 from simlayout.errors import SimlayoutError
 from simlayout.hardware.tables.arch import DEFAULT_TARGET
 
-pytestmark = pytest.mark.skipif(gpu_problem() is not None or compute_capability() != (9, 0),
-                                reason=str(gpu_problem() or "needs compute capability 9.0"))
+pytestmark = on_hopper
 
 LIMIT = {"torch.float16": 1e-3, "torch.bfloat16": 4e-3, "torch.float32": 1e-3}
 
@@ -210,7 +207,7 @@ def test_ten_thousand_calls_from_two_threads_on_two_streams_leak_nothing():
     free, peak = both(1000)
     free_after, peak_after = both(5000)
     assert peak_after - peak < 20_000                    # KiB of the process
-    if "PYTEST_XDIST_WORKER" not in os.environ:          # other workers take memory, too
+    if ALONE:
         assert free_after >= free - 2**22                # bytes of the GPU
 
 

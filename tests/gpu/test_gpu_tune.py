@@ -1,8 +1,8 @@
 """Configurations measured on a GPU of compute capability 9.0, with torch's tensors; skipped where there is none."""
 
-import os
 
 import pytest
+from torch_kit import ALONE, on_hopper, torch
 
 from cuda_kernels import matmul, plan_grouped_matmul, plan_matmul
 from cuda_kernels.matmul.choose.choice import choose
@@ -10,11 +10,8 @@ from cuda_kernels.matmul.choose.figures import FIGURES, figures_of
 from cuda_kernels.matmul.choose.wanted import Wanted
 from cuda_kernels.matmul.tune import kept, measure
 from cuda_kernels.run import driver
-from cuda_kernels.run.device import compute_capability, gpu_problem
 
-torch = pytest.importorskip("torch") if gpu_problem() is None else None
-pytestmark = pytest.mark.skipif(gpu_problem() is not None or compute_capability() != (9, 0),
-                                reason=str(gpu_problem() or "needs compute capability 9.0"))
+pytestmark = on_hopper
 
 
 def test_the_driver_says_the_figures_of_a_gpu_whose_records_there_are():
@@ -25,8 +22,8 @@ def test_the_driver_says_the_figures_of_a_gpu_whose_records_there_are():
     assert said == known
 
 
-MOST, SQUARE, ALONE = 6, Wanted(4096, 4096, 4096), "PYTEST_XDIST_WORKER" not in os.environ
-"""Configurations of each product; a product whose time is taken; whether no other process uses the GPU."""
+MOST, SQUARE = 6, Wanted(4096, 4096, 4096)
+"""Configurations of each product; a product whose time is taken."""
 
 WANTED = [Wanted(1000, 1336, 1112), Wanted(72, 240, 8392, types=("bf16", "bf16"), out="f32"),
           Wanted(520, 264, 1000, 3, "MN", "MN"), Wanted(320, 200, 1024, types=("e4m3", "e5m2"), out="bf16", scaled="lines"),
@@ -67,7 +64,7 @@ def test_every_likely_configuration_is_right_and_the_best_is_no_slower_than_the_
     found = measure.tune(driver.cuda(), 0, wanted, 0.5, said.append)
     assert not any("left out" in line for line in said), said
     assert 0 < found.us <= found.chosen_us and kept.kept(driver.cuda(), 0, wanted) == found.config
-    if ALONE:                                            # other workers take memory, too
+    if ALONE:
         assert torch.cuda.mem_get_info()[0] > before - (64 << 20)
 
 

@@ -1,10 +1,19 @@
-"""Tensors of torch on a GPU: random numbers, in several orders of memory."""
+"""Tests with torch on a GPU of compute capability 9.0: where they run, and tensors of random numbers in several orders of
+memory."""
+
+import os
 
 import pytest
 
 from cuda_kernels.run.device import gpu_problem
+from simlayout.hardware.tables.arch import FEATURES
 
-torch = pytest.importorskip("torch") if gpu_problem() is None else None
+MISSING = gpu_problem(FEATURES["wgmma"])
+on_hopper = pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
+torch = None if MISSING else pytest.importorskip("torch")
+
+ALONE = "PYTEST_XDIST_WORKER" not in os.environ
+"""Whether no other worker takes the GPU's time and memory."""
 
 
 def normal(*shape, dtype=None, device="cuda"):
