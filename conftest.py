@@ -1,5 +1,5 @@
-"""What all tests share: no deadline, no workers for a test that is named, no COLUMNS, Ctrl-C, a collector of garbage that
-does not look through the tests themselves, and closed figures."""
+"""What all tests and doctests share: no deadline, no workers for a test that is named, no COLUMNS, Ctrl-C, a collector of
+garbage that does not look through the tests themselves, and closed figures."""
 
 import gc
 import os
