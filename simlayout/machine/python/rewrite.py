@@ -121,29 +121,25 @@ def _text(function):
     return "".join(linecache.getlines(function.__code__.co_filename, function.__globals__))
 
 
-_results = WeakKeyDictionary()
-_results_of_equals: dict[tuple[Callee, str], dict] = {}
-"""What the values of _results are: one for all functions of equal code in a file, as each kernel that is made brings."""
-_UNDER_WAY = object()
+_results: dict[tuple, tuple | None] = {}
+"""(Callee, file, types of parameters) -> (the type that it returns,), None while that is sought. Functions of equal code in
+a file, as each kernel that is made brings, are one."""
 
 
 def _result(function, kinds, named):
     """The type that a call of a function returns by its text, None if not known. kinds, named: those of its arguments."""
-    parameters, results = _parameters(function, kinds, named), _results.get(function)
-    if results is None:
-        equals = Callee.of(function), function.__code__.co_filename
-        results = _results[function] = _results_of_equals.setdefault(equals, {})
-    result = results.get(parameters)
-    if result is None:
-        results[parameters] = _UNDER_WAY                 # it may call itself, which is refused when it does
+    code, parameters = function.__code__, _parameters(function, kinds, named)
+    key = Callee.of(function), code.co_filename, parameters
+    if key not in _results:
+        _results[key] = None                             # it may call itself, which is refused when it does
         try:
-            node = _find(_text(function), function.__code__.co_filename, function.__code__)
-            kind = None if node is None else joined(node, dict(known(function)), parameters, _result)[1]
+            node = _find(_text(function), code.co_filename, code)
+            _results[key] = (None if node is None else joined(node, dict(known(function)), parameters, _result)[1],)
         except BaseException:
-            del results[parameters]
+            del _results[key]
             raise
-        result = results[parameters] = (kind,)
-    return None if result is _UNDER_WAY else result[0]
+    result = _results[key]
+    return result and result[0]
 
 
 def _without_source(function):
