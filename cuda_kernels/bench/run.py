@@ -12,7 +12,6 @@ from cuda_kernels.bench.programs import programs
 from cuda_kernels.bench.sets import MATMUL, MATMUL_ROW, SETS, TRITON, cases_of
 from cuda_kernels.bench.timing import compare
 from cuda_kernels.build.ahead import compile_ahead
-from cuda_kernels.matmul.choose.figures import figures_of
 from cuda_kernels.matmul.tune.groups import SEED
 from simlayout.errors import SimlayoutError
 from simlayout.files import STDIO, check_writable
@@ -79,7 +78,7 @@ def bench(choice, say=lambda line: print(line, flush=True)):
     if choice.triton:
         _check_triton(library)
     cases = _possible(cases, library, say)
-    compile_cases(cases)
+    compile_cases(cases, not choice.untuned)
     head, rows = {**about(choice), "library": library.version, "how": library.how}, []
     try:
         for case in cases:
@@ -139,13 +138,12 @@ def _possible(cases, library, say):
     return fitting
 
 
-def compile_cases(cases):
-    """Compiles what the cases need, many kernels at a time."""
-    from cuda_kernels.run import device as launch
+def compile_cases(cases, use_kept=True):
+    """Compiles what the cases need, many kernels at a time. use_kept: whether what tuning has kept is used."""
     from cuda_kernels.run import driver
 
     cuda = driver.cuda()
-    compile_ahead(programs(cases, launch.compute_capability(), figures_of(cuda, 0)), cuda.version)
+    compile_ahead(programs(cases, cuda, use_kept), cuda.version)
 
 
 def about(choice):

@@ -17,12 +17,12 @@ from cuda_kernels.bench.programs import programs
 from cuda_kernels.bench.record import Product, Row
 from cuda_kernels.bench.run import Choice
 from cuda_kernels.bench.sets import MATMUL, SETS, TRITON, Case, cases_of
-from cuda_kernels.build.program import Program
 from cuda_kernels.kernels.hopper.config import HOPPER, Hopper
 from cuda_kernels.kernels.hopper.kernel import kernel_of
-from cuda_kernels.matmul.choose.figures import H200
+from cuda_kernels.matmul import steps
+from cuda_kernels.matmul.repack import Copy
 from cuda_kernels.run import device as launch
-from cuda_kernels.run import turns
+from cuda_kernels.run import driver, turns
 from simlayout.cli import main
 from simlayout.errors import DeviceError, SimlayoutError
 
@@ -147,21 +147,31 @@ def test_the_kernel_on_cuda_cores_is_measured_on_the_operands_that_it_takes(libr
 @pytest.mark.parametrize("kernel", ["auto", Hopper(tile_n=64, stages=4, c_major="M", group=2), HOPPER["wgmma_specialized"],
                                     KERNELS["mma_base"]], ids=["auto", "Hopper", "specialized", "mma"])
 @pytest.mark.parametrize("dtype", ["f16", "bf16"])
-def test_what_is_compiled_ahead_is_what_a_case_launches(library, kernel, dtype):
+@pytest.mark.parametrize("shape", [(96, 64, 40), (90, 70, 40), (96, 64, 42)], ids=str)
+def test_what_is_compiled_ahead_is_what_a_case_launches(library, kernel, dtype, shape):
     if kernel is KERNELS["mma_base"] and dtype == "bf16":
         pytest.skip("mma_base multiplies f16")
-    case = Case("few", "", replace(SMALL, dtype=dtype), kernel)
+    case = Case("few", "", Product(*shape, dtype), kernel)
+    made = programs([case], driver.cuda())
+    assert not library.fake.programs                     # nothing has been compiled
     timing.prepared(kernel, *library.operands(case.problem))()
-    (launched,) = {program for program, *_ in library.fake.launches}
-    assert [launched_as(p) for p in programs([case], (9, 0), H200)] == [launched]
-    assert programs([Case("few", "", case.problem, TRITON)], (9, 0), H200) == []
-    assert programs([case], (8, 9), H200) == ([] if kernel is not KERNELS["mma_base"] else [Program(launched, "sm_89")])
+    assert {launched_as(p) for p in made} == {program for program, *_ in library.fake.launches}
+    assert (Copy() in made) == (shape[2] == 42 and kernel is not KERNELS["mma_base"])
+    assert programs([Case("few", "", case.problem, TRITON)], driver.cuda()) == []
+
+
+def test_what_is_compiled_ahead_of_a_product_that_was_tuned_is_what_is_kept(library, monkeypatch):
+    best = Hopper(tile_n=64, stages=3)
+    monkeypatch.setattr(steps, "kept", lambda *_: best)
+    case = Case("few", "", SMALL, "auto")
+    (tuned,), (untuned,) = programs([case], driver.cuda()), programs([case], driver.cuda(), use_kept=False)
+    assert tuned.kernel.options == best != untuned.kernel.options
 
 
 @pytest.mark.parametrize("c_major", ["N", "M"])
-def test_tiles_of_a_transpose_are_compiled_as_their_lines_of_c_start(c_major):
+def test_tiles_of_a_transpose_are_compiled_as_their_lines_of_c_start(library, c_major):
     case = Case("models", "", Product(1500, 4096, 1024), kernel_of(Hopper(c_major=c_major)))
-    (program,) = programs([case], (9, 0), H200)
+    (program,) = programs([case], driver.cuda())
     assert program.kernel.options.store == "tma"         # lines of 4096, of which 1500 would not start on 16 bytes each
 
 

@@ -4,6 +4,7 @@ import types
 
 import numpy as np
 import pytest
+from host_kit import install
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,7 +12,7 @@ from cuda_kernels.bench import grouped, record, timing
 from cuda_kernels.bench.programs import programs, wanted_of
 from cuda_kernels.bench.record import Product, Row
 from cuda_kernels.bench.sets import cases_of
-from cuda_kernels.matmul.choose.figures import H200
+from cuda_kernels.run import driver
 from simlayout.errors import DeviceError
 
 
@@ -22,11 +23,12 @@ def test_sizes_are_those_of_their_seed_and_add_up_to_the_rows(rows, groups, seed
     assert sizes == grouped.sizes_of.__wrapped__(rows, groups, seed)
 
 
-def test_each_product_is_measured_beside_both_and_compiled_once():
+def test_each_product_is_measured_beside_both_and_compiled_once(monkeypatch):
+    install(monkeypatch)
     cases = cases_of(["grouped"])
     assert [case.label for case in cases] == [grouped.LOOP, grouped.TORCH] * len(grouped.PRODUCTS)
     assert {case.problem.groups for case in cases} == {8, 64, 256}
-    made = programs(cases, (9, 0), H200)
+    made = programs(cases, driver.cuda())
     assert all(p.kernel.options.grouped for p in made) and len(made) == len(cases)
     assert wanted_of(grouped.PRODUCTS[0]).matrices == grouped.PRODUCTS[0].groups
 

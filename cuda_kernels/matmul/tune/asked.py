@@ -75,14 +75,24 @@ class Asked:
     def wanted(self, cuda, device: int) -> Wanted:
         """What `matmul` or, of groups, `grouped_matmul` looks for, given such arrays."""
         finish = Finish(epilogue_named(self.epilogue))
-        (M, N, K), out = (self.M, self.N, self.K), self.out or result_of(self.types[0], bool(self.scaled or finish))
+        out = self.out or result_of(self.types[0], bool(self.scaled or finish))
         steps = (GroupedSteps if self.groups else HopperSteps)(cuda, device, self.types, out, dict.fromkeys("abc", True),
                                                                False, scales_named(self.scaled), finish)
-        sizes = [TYPES[dtype].bytes for dtype in (*self.types, out)]
-        batch = (self.batch,) * (self.batch > 1)
-        shapes = (*batch, M, K), (*batch, *(self.groups,) * (self.groups > 0), K, N), (*batch, M, N)
-        arrays = [_array(letter, shape, size) for letter, shape, size in zip(self.order + "N", shapes, sizes)]
-        return steps.lay(*arrays).wanted
+        sizes = self.M, self.N, self.K
+        return steps.lay(*arrays_without_gaps(sizes, self.order, (*self.types, out), self.batch, self.groups)).wanted
+
+
+def arrays_without_gaps(sizes, order, dtypes, batch=1, groups=0):
+    """[(shape, strides)] of A, B and C without gaps. sizes: M, N, K; order: BLAS's letters for A and B, batch, groups: as of
+    Asked; dtypes: of each.
+
+    >>> arrays_without_gaps((16, 32, 64), "NT", ("f16", "f16", "f32"))
+    [((16, 64), (128, 2)), ((64, 32), (2, 128)), ((16, 32), (128, 4))]
+    """
+    M, N, K = sizes
+    batch = (batch,) * (batch > 1)
+    shapes = (*batch, M, K), (*batch, *(groups,) * (groups > 0), K, N), (*batch, M, N)
+    return [_array(letter, shape, TYPES[dtype].bytes) for letter, shape, dtype in zip(order + "N", shapes, dtypes)]
 
 
 def _array(letter, shape, size):
