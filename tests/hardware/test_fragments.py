@@ -238,6 +238,8 @@ def test_the_name_of_an_mma_says_its_shape_and_types():
 
 @pytest.mark.parametrize("name, operand, words", [
     ("m16n8k16.f32.f16.f16", "A", "did you mean m16n8k16.f32.f16.f16.f32"),
+    ("m16n8k16", "A", "did you mean m16n8k16.f32.f16.f16.f32 or m16n8k16.f32.bf16"),
+    ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16", "A", "did you mean m16n8k16.f32.f16.f16.f32"),
     ("m16n8k16.f32.f16.f16.f32", "E", "no operand 'E'; it has A, B, C, D"),
     ("m16n8k16.f32.f16.f16.f32", None, "no operand None; it has A, B, C, D"),
     ("wmma.m16n16k16.f16.row", "A", "no operand 'A'; it has load.a, load.b, load.c, store.d"),
@@ -249,6 +251,16 @@ def test_unknown_fragments_are_refused_with_what_is_known(name, operand, words):
     with pytest.raises(InstructionError, match=words) as caught:
         fragment(name, operand)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("written, name", [
+    ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "m16n8k16.f32.f16.f16.f32"),
+    ("m16n8k16.row.col.f32.f16.f16.f32", "m16n8k16.f32.f16.f16.f32"),
+    ("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32", "m8n8k4.row.col.f32.f16.f16.f32"),
+    ("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32", "mma.sp.m16n8k32.f32.f16.f16.f32"),
+    ("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16", "wgmma.m64n64k16.f32.f16.f16")])
+def test_an_mma_may_be_named_as_ptx_writes_it(written, name):
+    assert fragment(written, "D") == fragment(name, "D")
 
 
 def test_an_unknown_mma_is_refused_with_near_matches():

@@ -21,7 +21,7 @@ from simlayout.hardware.matrix.sparse import SPARSE_FRAGMENTS
 from simlayout.hardware.matrix.tmem import tmem_fragment
 from simlayout.hardware.matrix.wgmma_fragments import wgmma_fragment
 from simlayout.hardware.matrix.wmma import WMMA_FRAGMENTS
-from simlayout.hardware.tables.mma import MMAS, QUAD_PAIR_MMAS, hint, per_register
+from simlayout.hardware.tables.mma import MMAS, QUAD_PAIR_MMAS, hint, per_register, spelled
 from simlayout.hardware.tables.provenance import Provenance
 
 
@@ -114,14 +114,14 @@ def fragment(name: str, operand: str | None = None) -> Fragment:
         raise InstructionError(f"no fragment known for {reprlib.repr(name)}, {reprlib.repr(operand)}: give names, text such "
                                "as 'm16n8k16.f32.f16.f16.f32' and 'A'")
     if name.startswith("wgmma."):
-        return wgmma_fragment(name, operand)
+        return wgmma_fragment(name.replace(".mma_async.sync.aligned", ""), operand)
     if name.startswith("tcgen05."):
         if operand is not None:
             raise InstructionError(f"{name} has one fragment and no operands; leave out {operand!r}")
         return tmem_fragment(name)
-    result = FRAGMENTS.get((name, operand))
+    result = FRAGMENTS.get((name, operand)) or FRAGMENTS.get((spelled(name, _names()), operand))
     if result is None:
-        raise InstructionError(_unknown(name, operand))
+        raise InstructionError(_unknown(spelled(name, _names()), operand))
     return result
 
 
@@ -132,4 +132,9 @@ def _unknown(name, operand):
         return f"{name} has one fragment and no operands; leave out {operand!r}"
     if operands:
         return f"{name} has no operand {operand!r}; it has {', '.join(operands)}"
-    return f"no fragment known for {name!r}; {hint(name, dict.fromkeys(n for n, _ in FRAGMENTS))}"
+    return f"no fragment known for {name!r}; {hint(name, _names())}"
+
+
+def _names():
+    """The names of FRAGMENTS."""
+    return dict.fromkeys(name for name, _ in FRAGMENTS)

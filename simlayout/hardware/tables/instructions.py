@@ -257,6 +257,11 @@ def _plain_access(op, rest):
     return f"{op}{space}.b{int(match[2] or 1) * int(match[3])}"
 
 
+_SASS = {"lds": "ld.shared", "sts": "st.shared", "ldsm": "ldmatrix.x", "stsm": "stmatrix.x", "ldgsts": "cp.async.cg",
+         "atoms": "atom.shared"}
+"""What the machine code calls them, as a profiler shows: for a hint."""
+
+
 def _ds_name(text):
     """"ds_load_i8_d16_hi" -> "ds_read_u8": what moves as many bytes the same way is one instruction."""
     for rdna, cdna in (("load", "read"), ("store", "write")):                  # RDNA's word, since gfx11, for CDNA's
@@ -281,7 +286,8 @@ def _unknown(text, chip, rows):
                 "32-bit words; analyze these")
     if re.search(r"\.v[24]$", text):
         return f"{text!r} does not say the type of its elements: write {text}.f32, say"
-    near = difflib.get_close_matches(canonical, rows, n=3, cutoff=0.5)
+    op, dot, rest = canonical.partition(".")
+    near = difflib.get_close_matches(f"{_SASS.get(op, op)}{dot}{rest}", rows, n=3, cutoff=0.5)
     known = ", ".join(rows) if chip.instructions else ("ld.shared, st.shared, ldmatrix, stmatrix, cp.async, red.shared and "
                                                        "atom.shared (see simlayout.hardware.INSTRUCTIONS)")
     hint = f"did you mean {' or '.join(near)}?" if near else f"known are {known}"

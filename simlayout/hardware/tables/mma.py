@@ -1,6 +1,7 @@
 """Which warp-level mma there are, as a table: their shapes, types and names."""
 
 import difflib
+import re
 from dataclasses import dataclass
 
 from simlayout.algebra.dtypes import TYPES
@@ -128,18 +129,35 @@ def mma_of(name):
     >>> mma_of("m16n8k8.f32.tf32.tf32.f32").k
     8
     """
-    if name not in MMAS:
+    found = MMAS.get(name) or MMAS.get(spelled(name, MMAS))
+    if found is None:
         raise InstructionError(f"unknown mma {name!r}; {hint(name, MMAS)}")
-    return MMAS[name]
+    return found
+
+
+def spelled(name, names):
+    """A name as PTX writes it, with its qualifiers, in the spelling that a table of names has; itself if it has none.
+
+    >>> spelled("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", MMAS)
+    'm16n8k8.f32.tf32.tf32.f32'
+    """
+    short = re.sub(_QUALIFIERS, "", str(name))
+    return next((found for found in (name, short, short.replace(".row.col", "")) if found in names), name)
+
+
+_QUALIFIERS = r"\.(sync|aligned)(?=\.)|::ordered_metadata|^mma\.(?:sync\.aligned\.)?(?=m\d)"
+"""Of a name of PTX: what all instructions have, so that no name of a table says it."""
 
 
 def hint(name, names, example="m16n8k16.f32.f16.f16.f32"):
     """The names nearest to an unknown one, or else all their stems and how they are written.
 
-    >>> hint("m16n8k16.f32.f16.f16", ["m16n8k16.f32.f16.f16.f32"])
-    'did you mean m16n8k16.f32.f16.f16.f32?'
+    >>> hint("m16n8k16", ["m16n8k16.s32.u8.u8.s32", "m16n8k16.f32.f16.f16.f32"])
+    'did you mean m16n8k16.f32.f16.f16.f32 or m16n8k16.s32.u8.u8.s32?'
     """
-    near = difflib.get_close_matches(str(name), names, n=3, cutoff=0.5)
-    if near:
-        return f"did you mean {' or '.join(near)}?"
-    return f"known are {', '.join(dict.fromkeys(n.split('.')[0] for n in names))}, written as in {example}"
+    stems = dict.fromkeys(re.match(r"v_[a-z]+|[^.]*", known)[0] for known in names)
+    stem = next(iter(difflib.get_close_matches(str(name), stems, n=1, cutoff=0.8)), None)
+    short = re.sub(_QUALIFIERS, "", str(name)).replace(".row.col", "")
+    near = (difflib.get_close_matches(example, [known for known in names if stem and known.startswith(f"{stem}.")], 3, 0)
+            or difflib.get_close_matches(short, names, 3, 0.5))
+    return f"did you mean {' or '.join(near)}?" if near else f"known are {', '.join(stems)}, written as in {example}"
