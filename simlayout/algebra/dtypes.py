@@ -190,13 +190,19 @@ f16 bf16 f32 tf32 f64 e4m3 e5m2 s8 s32 u8 u16 u32 b8 b16 b32 b64 b128
         name = np.dtype(dtype).name
     known = (DTYPES.get(name) or _BY_STORAGE.get(name)) if isinstance(name, str) else None
     if known is None:
-        raise LayoutError(f"unknown dtype {reprlib.repr(dtype)}{_hint(name)}; known: {' '.join(DTYPES)}")
+        raise LayoutError(f"unknown dtype {reprlib.repr(dtype)}{did_you_mean(name)}; known: {' '.join(DTYPES)}")
     return known
 
 
-def _hint(name):
-    """What was probably meant by a name that is not known; "" where that cannot be told."""
+def did_you_mean(name, known=DTYPES):
+    """What was probably meant by a name that is not among the known ones; "" where that cannot be told.
+
+    >>> did_you_mean("half"), did_you_mean("e4m4"), did_you_mean("fp8", ("f16", "bf16"))
+    (' (did you mean f16?)', ' (did you mean e4m3?)', '')
+    """
     if not isinstance(name, str) or len(name) > 30:
         return ""
-    near = _ELSEWHERE.get(name.lower()) or next(iter(get_close_matches(name.lower(), DTYPES, 1)), None)
-    return f" (did you mean {near}?)" if near else ""
+    meant = _ELSEWHERE.get(name.lower(), "")
+    if not meant or not set(meant.split(" or ")) <= set(known):
+        meant = next(iter(get_close_matches(name.lower(), known, 1)), "")
+    return f" (did you mean {meant}?)" if meant else ""

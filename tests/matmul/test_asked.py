@@ -116,7 +116,8 @@ def test_a_file_gives_the_products_that_were_written_once_each(rows, between, he
 
 
 @pytest.mark.parametrize("text, fault", [
-    ("64 64 64\n64 64\n", "line 2: '64 64' is no product: write M N K"), ("1 2 3 f61", "line 1: dtype 'f61': choose f16"),
+    ("64 64 64\n64 64\n", "line 2: '64 64' is no product: write M N K"),
+    ("1 2 3 f61", r"line 1: dtype 'f61' \(did you mean f16\?\): choose"),
     ("0 1 1", "line 1: sizes 0 1 1: give integers from 1"), ("a b c", "line 1: sizes a b c"),
     ("1 2 3 f16 9", "line 1: '1 2 3 f16 9'"),
     ("1 -2 3", "line 1: sizes 1 -2 3"), ("1 2 ٣", "line 1: sizes"), ("9999999999 1 1", "line 1: sizes"),
@@ -179,7 +180,9 @@ def test_ctrl_c_ends_the_command_with_130_and_the_json_has_what_was_measured_who
     (["--list", "--batch", "1", "--order", "NT"], "--order, --batch: "),
     (["0", "1", "2"], "not an integer"),
     (["1", "2", "3", "--seconds", "0"], "seconds"),
-    (["1", "2", "3", "--dtype", "f32"], "dtype 'f32': choose f16"), (["1", "2", "3", "--order", "XY"], "order 'XY'"),
+    (["1", "2", "3", "--dtype", "f32"], "dtype 'f32': choose f16"),
+    (["1", "2", "3", "--dtype", "fp8"], "dtype 'fp8' (did you mean e4m3 or e5m2?): choose f16"),
+    (["1", "2", "3", "--order", "XY"], "order 'XY'"),
     (["1", "2", "3", "--out", "s32"], "out is s32, of f16: an int32 has the sums of integers"),
     (["1", "2", "3", "--scaled", "1x128"], "a and b are f16 with scales for every 128 of K: only 8-bit operands"),
     (["--all-layers", "/nowhere"], "cannot read /nowhere"),

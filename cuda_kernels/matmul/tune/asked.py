@@ -13,8 +13,8 @@ from cuda_kernels.matmul.finish import Finish, epilogue_named
 from cuda_kernels.matmul.grouped import GroupedSteps
 from cuda_kernels.matmul.recipe import RESULTS, result_of
 from cuda_kernels.matmul.steps import HopperSteps
-from simlayout.algebra.dtypes import TYPES
-from simlayout.errors import SimlayoutError
+from simlayout.algebra.dtypes import TYPES, did_you_mean, dtype_of
+from simlayout.errors import LayoutError, SimlayoutError
 
 EIGHTS = [name for name in RESULTS if TYPES[name].bits == 8]
 DTYPES = (*RESULTS, *(f"{a}.{b}" for a in EIGHTS for b in EIGHTS
@@ -50,10 +50,12 @@ class Asked:
     groups: int = 0
 
     def __post_init__(self):
+        object.__setattr__(self, "dtype", ".".join(_type_named(part) for part in str(self.dtype).split(".")))
         for name, value, known in (("dtype", self.dtype, DTYPES), ("out", self.out, (None, *OUTS)),
                                    ("order", self.order, ORDERS), ("scaled", self.scaled, CHOICES["scaled"])):
             if value not in known:
-                raise SimlayoutError(f"{name} {value!r}: choose {', '.join(x for x in known if x)}")
+                meant = did_you_mean(value, DTYPES) if name == "dtype" and value not in TYPES else ""
+                raise SimlayoutError(f"{name} {value!r}{meant}: choose {', '.join(x for x in known if x)}")
         if fault := fault_of(self.types, self.out, self.scaled, str(epilogue_named(self.epilogue))):
             raise SimlayoutError(fault)
         if self.batch > 1 and self.scaled:
@@ -93,6 +95,18 @@ def arrays_without_gaps(sizes, order, dtypes, batch=1, groups=0):
     batch = (batch,) * (batch > 1)
     shapes = (*batch, M, K), (*batch, *(groups,) * (groups > 0), K, N), (*batch, M, N)
     return [_array(letter, shape, TYPES[dtype].bytes) for letter, shape, dtype in zip(order + "N", shapes, dtypes)]
+
+
+def _type_named(name):
+    """Our name of a type: also of "bfloat16", say; other names stay as they are.
+
+    >>> _type_named("float8_e4m3fn"), _type_named("fp8")
+    ('e4m3', 'fp8')
+    """
+    try:
+        return dtype_of(name).name
+    except LayoutError:
+        return name
 
 
 def _array(letter, shape, size):
