@@ -35,7 +35,7 @@ def describe(parser):
     add_own(parser, "sets", nargs="*", metavar="SET", values=lambda: sets,
             help=f"see below (default: {' '.join(registry.BENCH_OF_MATMUL)})")
     add(parser, "--sizes", default=[])
-    add(parser, "--only", "--rounds", "--seconds")
+    add(parser, "--only", "--rounds", "--seconds", of="bench")
     add(parser, "--seed", default=registry.BENCH_SEED)
     parser.add_argument("--overlap", action="store_true",
                         help="launch ours so that each begins as the one before it ends (programmatic dependent launch)")

@@ -29,14 +29,14 @@ EXAMPLES = """
 
 NOTES = """
     BITS are the 64 bits of a descriptor of shared memory, as wgmma (sm_90) and tcgen05.mma (sm_100) take them, in hex or
-    decimal. Whose it is is told by bits 46-48, or by --arch. Every field is shown in words, then what one instruction reads
-    with it: its layout (mn, k) in elements, as CUTLASS writes canonical layouts, its bytes, and whether any two elements
-    share some. With --rows and --depth TMA has written a tile at the start, in boxes of the descriptor's
-    swizzle; the answer says whether it is read right, and if not, which usual mistake explains it.
+    decimal; bits 46-48 or --arch tell which of the two. Every field is shown in words, then what one instruction reads with
+    it: its layout (mn, k) in elements, as CUTLASS writes canonical layouts, its bytes, and whether any two elements share
+    some. With --rows and --depth TMA has written a tile at the start, in boxes of the descriptor's swizzle; the answer says
+    whether it is read right, and if not, which usual mistake explains it.
 
     32 bits are an instruction descriptor of tcgen05.mma. Its types have numbers that depend on the instruction's kind, which
-    --mma-kind gives; without it every kind for which the bits are legal is shown. The exit code is 1 if 64
-    bits are no descriptor, or if the tile is not read right.
+    --mma-kind gives; without it every kind for which the bits are legal is shown. The exit code is 1 if 64 bits are no
+    descriptor, or if the tile is not read right.
     """
 
 
@@ -64,7 +64,7 @@ def describe(parser):
                         help="elements along K of the tile that TMA wrote (default: no tile is compared)")
     parser.add_argument("--major", choices=("K", "MN"), help="the contiguous side of the tile (default: either)")
     parser.add_argument("--mma-kind", choices=tuple(KINDS), help="of an instruction descriptor: the kind of tcgen05.mma")
-    add(parser, "--arch", default=None)
+    add(parser, "--arch", of="descriptor", default=None)
     add(parser, "--json")
 
 

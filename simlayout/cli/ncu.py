@@ -2,9 +2,8 @@
 
 from os.path import basename
 
-from simlayout.cli.options import SHARED, add, add_own, integer
+from simlayout.cli.options import add, add_own, integer
 from simlayout.cli.text import cut, field, fit, tell
-from simlayout.errors import SimlayoutError
 from simlayout.wording import counted
 
 EXAMPLES = """
@@ -44,11 +43,12 @@ def describe(parser):
     """The parser of `simlayout ncu`."""
     parser.answer(ncu, EXAMPLES, NOTES)
     parser.add_argument("report", metavar="REPORT", help="a .ncu-rep, or the CSV of ncu's source page")
-    add_own(parser, "--kernel", **SHARED["--kernel"])
+    add(parser, "--kernel", of="ncu")
     add_own(parser, "--launch", type=integer(0), metavar="N",
             help="the report's launch N, from 0, where a kernel has several")
     add_own(parser, "--trace", metavar="FILE", help="the prediction: what `simlayout run ... --json FILE` wrote")
-    add(parser, "--lines", "--json")
+    add(parser, "--lines", of="ncu", choices=("all", "shared", "sass"))
+    add(parser, "--json")
 
 
 def ncu(options):
@@ -57,8 +57,6 @@ def ncu(options):
     from simlayout.nsight.predicted import predictions
     from simlayout.nsight.reports import launches
 
-    if options.lines == "ptx":
-        raise SimlayoutError("--lines ptx is of `simlayout run`: a report has lines of the source, or sass")
     traced = None if options.trace is None else predictions(options.trace)
     launch, prediction = chosen(launches(options.report), traced, options.kernel, options.launch)
     found = compare(launch, prediction)

@@ -130,7 +130,9 @@ class Lanes(argparse.Action):
 SHARED = {
     "--json": dict(nargs="?", const=STDIO, metavar="FILE", help="print one JSON object in place of the text; with FILE "
                    "(*.json, - for stdout) write it there, beside the text"),
-    "--dtype": dict(default="f16", help="of the elements: f16, bf16, tf32, f32, f64, e4m3, s8, ... (default: f16)"),
+    "--dtype": dict(default="f16", help={
+        "": "of the elements: f16, bf16, tf32, f32, f64, e4m3, s8, ... (default: f16)",
+        "tune": "of A and B: f16, bf16, e4m3, e5m2, s8, u8, or A's and B's, e4m3.e5m2 (default: f16)"}),
     "--op": dict(action=Op, metavar="INSTRUCTION", help="a PTX name: ldmatrix.x4, ld.shared.v4.f32, st.shared.b64, "
                  "cp.async.cg.16, ..., or of an AMD --arch ds_read_b128, ds_write_b64, ... (default: ldmatrix.x4)"),
     "--lanes": dict(action=Lanes, metavar="TEXT", help="the coordinate that thread tid gives the --op before it, as in "
@@ -139,11 +141,14 @@ SHARED = {
     "--domain": dict(type=loop, nargs="+", action="extend", default=[], metavar="NAME=TRIPS",
                      help="how many values a name takes: the coordinates of a formula, row=64 col=64, so also of a bare "
                      "swizzle or SWIZZLE_128B"),
-    "--arch": dict(default="sm_90", help="sm_75, sm_80, sm_86, sm_89, sm_90, sm_100, sm_103, sm_110, sm_120 or sm_121; "
-                   "or one of AMD's, such as gfx942: `simlayout chips` lists them (default: sm_90; of PTX its target)"),
+    "--arch": dict(default="sm_90", help={
+        "": "sm_75, sm_80, sm_86, sm_89, sm_90, sm_100, sm_103, sm_110, sm_120 or sm_121; or one of AMD's, such as gfx942: "
+            "`simlayout chips` lists them (default: sm_90)",
+        "run": "the GPU, sm_75 to sm_121: `simlayout chips` lists them (default: sm_90, of PTX its target)",
+        "descriptor": "sm_90 for wgmma, sm_100 or sm_103 for tcgen05 (default: what bits 46-48 say)"}),
     "--index": dict(type=integer(0), metavar="N", help="which instruction, counted from 0 (default: 0)"),
-    "--kernel": dict(metavar="KERNEL", help="a GEMM kernel: see `simlayout kernels`; of `ncu` a kernel of the report, or a "
-                     "part of its name"),
+    "--kernel": dict(metavar="KERNEL", help={"": "a GEMM kernel: see `simlayout kernels`",
+                                             "ncu": "a kernel of the report, or a part of its name"}),
     "-M": dict(type=integer(), metavar="M", help="rows of A and C (default: see below)"),
     "-N": dict(type=integer(), metavar="N", help="columns of B and C (default: see below)"),
     "-K": dict(type=integer(), metavar="K", help="columns of A, rows of B (default: see below)"),
@@ -157,34 +162,42 @@ SHARED = {
     "--cluster-m": dict(type=integer(), metavar="N", help="of wgmma kernels: 1, 2 or 4 CTAs that share their loads of B"),
     "--cluster-n": dict(type=integer(), metavar="N", help="of wgmma kernels: 1, 2 or 4 CTAs that share their loads of A"),
     "--seed": dict(type=integer(0), default=0, metavar="N", help="of the random numbers (default: %(default)s)"),
-    "--limit": dict(type=integer(), metavar="N", help="at most so many: layouts that `search` shows (default: 5), "
-                    "instructions that a warp of `run` executes (default: 4294967296)"),
-    "--lines": dict(choices=("all", "shared", "ptx", "sass"), default="all", help="every executed line, those that access "
-                    "shared memory, or, of `run`, every line of the PTX, of `ncu` the SASS instructions that access shared "
-                    "memory (default: all)"),
+    "--limit": dict(type=integer(), metavar="N", help={
+        "search": "show at most so many layouts (default: 5)",
+        "run": "stop a warp that has executed so many instructions (default: 4294967296)"}),
+    "--lines": dict(choices=("all", "shared"), default="all", help={
+        "": "every executed line, or those that access shared memory (default: all)",
+        "run": "every executed line, those that access shared memory, or every line of the PTX (default: all)",
+        "ncu": "every executed line, those that access shared memory, or the SASS instructions that do (default: all)"}),
     "--cpu": dict(dest="device", action="store_const", const="cpu", default="auto", help="on the CPU machine"),
     "--strict": dict(action="store_true", help="exit with 1 where there are excess wavefronts, or hazards"),
     "--test": dict(action="store_true", help="print a pytest file instead: property tests of the layout and its accesses"),
     "--sizes": dict(type=integer(1, 2**17 - 1), nargs="+", metavar="N", help="M = N = K of square products on the GPU"),
     "--only": dict(nargs="+", default=[], metavar="TEXT", help="only rows that contain one of these texts"),
     "--rounds": dict(type=integer(1, 1000), default=5, metavar="N", help="timed turns of each (default: 5)"),
-    "--seconds": dict(type=seconds, metavar="S", help="to measure: of `bench` a turn (default: 0.05; of kernels and steps "
-                      "0.15, of ladder 0.5), of `tune` a product (default: 3)"),
+    "--seconds": dict(type=seconds, metavar="S", help={
+        "bench": "that a turn takes (default: 0.05; of kernels and steps 0.15, of ladder 0.5)",
+        "tune": "to measure a product (default: 3)"}),
     "--plot": dict(metavar="FILE", help="draw the measured rows into FILE.svg or FILE.png"),
     "--output": dict(metavar="FILE", help="the file to write"),
 }
-"""Name -> keywords of `add_argument`. What a command may change of them: `required`, `default`, `nargs`, `action`."""
+"""Name -> keywords of `add_argument`; a help that is {command: text, "": text for the others} says to each what it means
+there. What a command may change: `required`, `default`, `nargs`, `action`, and what it may choose from, `choices`."""
 
 SPELLINGS = {"--output": ("-o", "--output"), "--sizes": ("--sizes", "--size")}
 """Of options that have several."""
 
 
-def add(parser, *names, **changed):
-    """Adds shared options to a parser or a group; changed: the command's own `required`, `default`, `nargs` or `action`."""
-    if wrong := set(changed) - {"required", "default", "nargs", "action"}:
+def add(parser, *names, of="", **changed):
+    """Adds shared options to a parser or a group. of: the command; changed: its own `required`, `default`, `nargs`, `action`
+    or `choices`."""
+    if wrong := set(changed) - {"required", "default", "nargs", "action", "choices"}:
         raise TypeError(f"{', '.join(sorted(wrong))} of a shared option: its one meaning stands in SHARED")
     for name in names:
-        add_own(parser, *SPELLINGS.get(name, (name,)), values=VALUES.get(name), **{**SHARED[name], **changed})
+        keywords = {**SHARED[name], **changed}
+        if isinstance(keywords["help"], dict):
+            keywords["help"] = keywords["help"].get(of) or keywords["help"][""]
+        add_own(parser, *SPELLINGS.get(name, (name,)), values=VALUES.get(f"{name} of {of}", VALUES.get(name)), **keywords)
 
 
 def add_own(parser, *flags, values=None, **keywords):
@@ -253,6 +266,6 @@ def fragments():
     return {name for name, _ in FRAGMENTS}
 
 
-VALUES = {"--dtype": dtypes, "--op": instructions, "--arch": arches, "--kernel": kernels,
-          "--accumulate": lambda: ("f16", "f32"), "--loads": lambda: ("ldmatrix", "lds", "mixed", "wmma"),
-          "--c-store": lambda: ("float2", "scalar")}
+VALUES = {"--dtype": dtypes, "--dtype of tune": lambda: registry.TUNE_DTYPES, "--op": instructions, "--arch": arches,
+          "--kernel": kernels, "--kernel of ncu": None, "--accumulate": lambda: ("f16", "f32"),
+          "--loads": lambda: ("ldmatrix", "lds", "mixed", "wmma"), "--c-store": lambda: ("float2", "scalar")}

@@ -30,6 +30,7 @@ HOMES = {
     "Asked": "cuda_kernels.matmul.tune.asked:Asked",
     "asked_in": "cuda_kernels.matmul.tune.asked:asked_in",
     "TUNE_SECONDS": "cuda_kernels.matmul.tune.measure:SECONDS",
+    "TUNE_DTYPES": "cuda_kernels.matmul.tune.asked:DTYPES",
     "TUNE_ORDERS": "cuda_kernels.matmul.tune.asked:ORDERS",
     "TUNE_OUTS": "cuda_kernels.matmul.tune.asked:OUTS",
     "tune_all": "cuda_kernels.matmul.tune.command:tune_all",

@@ -51,8 +51,9 @@ def add_options(group):
                        help="write what the kernel changed to DIR/NAME.npy; or one array by NAME=FILE.npy")
     group.add_argument("--cluster", type=integer(1, 16), default=1, metavar="N", help="CTAs of a cluster (default: 1)")
     group.add_argument("--together", action="store_true", help="all CTAs at the same time, as in a cooperative launch")
-    add(group, "--limit", default=None)
-    add(group, "--lines", "--seed")
+    add(group, "--limit", of="run", default=None)
+    add(group, "--lines", of="run", choices=("all", "shared", "ptx"))
+    add(group, "--seed")
     return [action for action in group._group_actions if action not in known]
 
 
@@ -86,8 +87,6 @@ def run(options):
     """`simlayout run FILE.ptx`: exit code 1 if there are hazards, or an array is not as expected."""
     from simlayout import ptx
 
-    if options.lines == "sass":
-        raise SimlayoutError("--lines sass is of `simlayout ncu`: what ran is PTX")
     module = ptx.load(source_of(options.file))
     entry = module[options.entry] if options.entry is not None else _only(module)
     given_ones = [given(text, np.random.default_rng([options.seed, i])) for i, text in enumerate(options.arg)]

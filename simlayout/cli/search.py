@@ -39,8 +39,8 @@ EXAMPLES = """
     simlayout search '(32,32):(32,1)' --dtype f32 --op ld.shared.b32 --budget 4352 --families pad
     simlayout search '(64,128):(128,1)' --tma                  # what TMA can write
     simlayout search '(16,64):(64,1)' --families f2 --base 512 --prove
-    simlayout search '(64,64):(64,1)' --op 'ldmatrix.x4 on sm_90' 'ds_write_b128 on gfx942' \
-        --access 'ds_read_b128 on gfx942: tid % 16, 8*(tid // 16) + 32*k for k<2'             # one layout for two vendors
+    simlayout search '(64,64):(64,1)' --op 'ldmatrix.x4 on sm_90' 'ds_write_b128 on gfx942' \\
+        --access 'ds_read_b128 on gfx942: tid % 16, 8*(tid // 16) + 32*k for k<2'          # one layout for two vendors
     simlayout search '(16,16):(16,1)' --rearrange              # another order of rows instead of another layout
     simlayout search --kernel mma_permuted                     # a kernel's layouts, from its accesses alone
     simlayout search --kernel mma_crosswise --set c_store=scalar --jobs 2
@@ -80,7 +80,7 @@ def describe(parser):
                         help="of layouts (default: swizzle; all of them for a kernel)")
     parser.add_argument("--layers", type=integer(1, 2), default=1, metavar="N",
                         help="swizzles one over the other, 1 or 2 (default: 1)")
-    add(parser, "--limit", default=5)
+    add(parser, "--limit", of="search", default=5)
     parser.add_argument("--budget", type=integer(), metavar="BYTES", help="that the tile may take at most")
     parser.add_argument("--tma", action="store_true", help="only layouts that TMA writes, instead of the families")
     parser.add_argument("--base", type=integer(), metavar="BYTES",

@@ -7,7 +7,6 @@ from simlayout.cli.gemm import add_kernel, add_kernel_options, announce_cost, ch
 from simlayout.cli.options import add
 from simlayout.cli.ranked import ranked
 from simlayout.cli.text import cut, field, fit, paint, tell
-from simlayout.errors import SimlayoutError
 from simlayout.progress import progress
 
 STEPS = 3
@@ -35,10 +34,6 @@ def describe(parser):
 
 def trace(options):
     """`simlayout trace`: exit code 1 if hazards were found."""
-    if options.lines in ("ptx", "sass"):
-        command = "run" if options.lines == "ptx" else "ncu"
-        raise SimlayoutError(f"--lines {options.lines} is of `simlayout {command}`: these kernels are run from their Python "
-                             "source")
     kernel = chosen_kernel(options)
     rows, columns, depth = kernel.plan.tile
     problem = options.M or rows, options.N or columns, options.K or STEPS * depth

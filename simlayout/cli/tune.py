@@ -45,7 +45,7 @@ def describe(parser):
     """The parser of `simlayout tune`."""
     parser.answer(tune, EXAMPLES, NOTES)
     parser.add_argument("sizes", nargs="*", type=integer(), metavar="M N K", help="of a product")
-    add(parser, "--dtype")
+    add(parser, "--dtype", of="tune")
     add_own(parser, "--out", metavar="TYPE", values=lambda: registry.TUNE_OUTS, help="of C (default: as matmul's)")
     add_own(parser, "--order", default="NT", metavar="XY", values=lambda: registry.TUNE_ORDERS,
             help="of A and B: N with contiguous rows, T a transpose (default: NT)")
@@ -57,7 +57,7 @@ def describe(parser):
                         help="what is done to elements of C, such as \"bias gelu\"")
     parser.add_argument("--groups", type=integer(), default=0, metavar="N",
                         help="so many groups of rows, each with a B of its own: of grouped_matmul")
-    add(parser, "--seconds")
+    add(parser, "--seconds", of="tune")
     parser.add_argument("--all-layers", metavar="FILE", help="measure the products that a file names")
     parser.add_argument("--list", action="store_true", help="say what is kept, of every GPU")
     parser.add_argument("--forget", action="store_true", help="delete what is kept: of M N K, or all of it")

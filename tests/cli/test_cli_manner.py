@@ -28,9 +28,12 @@ OPTIONS = [(name, flag, action) for name, parser in COMMANDS.items() for action 
 
 
 def meaning(action):
-    """What an option means. How many values it takes, how they are kept and what they are otherwise is the command's."""
+    """What an option means. How many values it takes, how they are kept and what they are otherwise is the command's, and
+    where the table has a help for each command, what it may choose from too."""
     reader = getattr(action.type, "__qualname__", None)
-    return action.nargs == 0, action.dest, action.metavar, action.help, reader, action.choices
+    row = next((SHARED[flag] for flag in action.option_strings if flag in SHARED), {})
+    own = isinstance(row.get("help"), dict)
+    return action.nargs == 0, action.dest, action.metavar, reader, *(() if own else (action.help, action.choices))
 
 
 # ---- options -----------------------------------------------------------------------------------------------------------
@@ -41,6 +44,14 @@ def test_each_option_name_has_one_meaning_in_all_commands():
         if action.help != argparse.SUPPRESS:
             meanings.setdefault(flag, {}).setdefault(meaning(action), []).append(command)
     assert {flag: list(found.values()) for flag, found in meanings.items() if len(found) > 1} == {}
+
+
+@pytest.mark.parametrize("flag", [flag for flag, row in SHARED.items() if isinstance(row["help"], dict)])
+def test_the_help_of_an_option_speaks_of_its_own_command_alone(flag):
+    helps = SHARED[flag]["help"]
+    found = {command: action.help for command, other, action in OPTIONS if other == flag}
+    assert found == {command: helps.get(command) or helps[""] for command in found}
+    assert set(helps) - {""} <= set(found)
 
 
 def test_what_is_hidden_is_an_older_name_of_an_option_that_is_shown():

@@ -129,9 +129,9 @@ def test_a_trace_of_a_program_brings_the_edit_that_mends_the_line(capsys, reads)
 
 def test_what_cannot_be_answered_is_one_line(capsys, reads):
     assert "there is no such report" in refused(capsys, "ncu", "none.ncu-rep")
-    assert "--lines ptx is of `simlayout run`" in refused(capsys, "ncu", PAGE, "--lines", "ptx")
-    assert "--lines sass is of `simlayout ncu`" in refused(capsys, "trace", "mma_base", "--lines", "sass")
-    assert "--lines sass is of `simlayout ncu`" in refused(capsys, *RUN, "transpose_naive", "--lines", "sass")
+    assert "'ptx' (choose from all, shared, sass)" in refused(capsys, "ncu", PAGE, "--lines", "ptx")
+    assert "'sass' (choose from all, shared)" in refused(capsys, "trace", "mma_base", "--lines", "sass")
+    assert "'sass' (choose from all, shared, ptx)" in refused(capsys, *RUN, "transpose_naive", "--lines", "sass")
     traced(capsys, "transpose_padded")
     reads(recorded()["transpose_naive"], recorded()["transpose_naive"])
     assert "choose one with --launch N: 0: transpose_naive, grid 3 x 2 x 1" in refused(capsys, "ncu", "x")

@@ -230,10 +230,6 @@ def test_what_cannot_be_run_is_one_line_and_no_file_is_written(capsys, folder, w
     assert files(folder) == {"bad.npy"}
 
 
-def test_lines_of_the_ptx_are_not_of_a_kernel_of_python_source(capsys):
-    assert "--lines ptx is of `simlayout run`" in refused(capsys, "trace", "mma_permuted", "--lines", "ptx")
-
-
 def test_ctrl_c_ends_an_endless_kernel_with_one_line_and_no_file(folder):
     compile_loop()
     (folder / "loop.ptx").write_text(greeting("AGAIN: add.u64 %rd1, %rd1, 1; bra AGAIN;"))
