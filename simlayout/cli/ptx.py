@@ -123,4 +123,5 @@ def _block(entry):
         text = " x ".join(map(str, entry["required_block"])) + ", required"
     else:
         text = f"at most {entry['most_threads']} threads" if entry["most_threads"] else "any"
-    return text + (f"; clusters of {entry['required_cluster']} CTAs, required" if entry["required_cluster"] else "")
+    cluster = " x ".join(map(str, entry["required_cluster"] or ()))
+    return text + (f"; clusters of {cluster} CTAs, required" if cluster else "")

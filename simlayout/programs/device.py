@@ -282,7 +282,7 @@ class SimulatedDevice:
             self.memory.free(address)
 
     def launch(self, entry: Entry, grid: int | tuple[int, ...], block: int | tuple[int, ...], values: tuple,
-               shared_bytes: int = 0, cluster: int = 1, together: bool = False, name: str = "") -> Trace:
+               shared_bytes: int = 0, cluster: int | tuple[int, ...] = 1, together: bool = False, name: str = "") -> Trace:
         """Runs an entry of a module of this device. values: as of `Entry.run`; a pointer is an address. A grid that runs
         together is watched for hazards up to MOST_TOGETHER threads. Launches by several threads come one after another."""
         with self._one:

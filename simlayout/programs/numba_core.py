@@ -96,7 +96,7 @@ class LaunchConfig:
     block: tuple
     shmem_size: int = 0
     is_cooperative: bool = False
-    cluster: int | None = None
+    cluster: int | tuple | None = None
 
 
 @dataclass(frozen=True)

@@ -130,7 +130,8 @@ def test_entries_say_what_they_take():
 @pytest.mark.parametrize("directives, block, cluster, told", [
     (".reqntid 64", 32, 1, r"kernel requires blocks of \(64, 1, 1\) threads \(.reqntid\), not \(32, 1, 1\)"),
     (".maxntid 16, 2", 64, 1, r"kernel takes blocks of at most 32 threads \(.maxntid\), not 64"),
-    (".reqnctapercluster 2", 32, 4, r"kernel requires clusters of 2 CTAs \(.reqnctapercluster\), not 4")])
+    (".reqnctapercluster 2", 32, 4,
+     r"kernel requires clusters of \(2, 1, 1\) CTAs \(.reqnctapercluster\), not \(4, 1, 1\)")])
 def test_a_launch_that_the_entry_forbids_is_refused(directives, block, cluster, told):
     entry = sl.ptx.load(module(WRITE, ["u64"], directives=directives)).entry()
     with pytest.raises(MachineError, match=told):

@@ -21,8 +21,8 @@ from simlayout.machine.engine.warpgroup import REGISTERS, WARPS, Warpgroup
 class Residents:
     """CTAs that run at the same time, and their clocks: those of one cluster, or of the whole grid.
 
-    indices: (x, y, z) of each; cluster: so many neighbours form one; grid, block: (x, y, z); shared_bytes: of each; launch:
-    the Launch that they report to. clocks: None where nobody looks for hazards. barrier: of all their warps.
+    indices: (x, y, z) of each, those of a cluster behind one another; cluster, grid, block: (x, y, z); shared_bytes: of
+    each; launch: the Launch that they report to. clocks: None where nobody looks for hazards. barrier: of all their warps.
     """
 
     def __init__(self, indices, cluster, grid, block, shared_bytes, launch):
@@ -30,9 +30,9 @@ class Residents:
         self.clocks = Clocks(len(indices) * warps) if launch.shadowed else None
         self.ctas = []
         self.barrier = GridBarrier(len(indices) * warps)
-        for first in range(0, len(indices), cluster):
-            peers = Cluster(cluster * warps)
-            for rank, index in enumerate(indices[first:first + cluster]):
+        for first in range(0, len(indices), prod(cluster)):
+            peers = Cluster(cluster, warps)
+            for rank, index in enumerate(indices[first:first + prod(cluster)]):
                 peers.ctas.append(Cta(self, peers, rank, warps * (first + rank), index, grid, block, shared_bytes, launch))
             self.ctas += peers.ctas
 
@@ -48,10 +48,11 @@ def most_registers(block: tuple[int, ...]) -> int:
 
 
 class Cluster:
-    """The CTAs of a cluster by rank, and their barrier; a lone CTA is a cluster of one."""
+    """The CTAs of a cluster by rank, and their barrier; a lone CTA is a cluster of one. shape: CTAs along x, y, z; warps: of
+    a CTA."""
 
-    def __init__(self, warps):
-        self.barrier, self.ctas = ClusterBarrier(warps), []
+    def __init__(self, shape, warps):
+        self.shape, self.barrier, self.ctas = shape, ClusterBarrier(prod(shape) * warps), []
 
 
 class Cta:

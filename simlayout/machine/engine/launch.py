@@ -24,6 +24,9 @@ MOST_WARPS = 2**12
 MOST_CTAS = 2**31 - 1, 65535, 65535
 """Of a grid along x, y and z: CUDA C++ Programming Guide, table of technical specifications per compute capability."""
 
+MOST_IN_CLUSTER = 16
+"""CTAs of a cluster: as before; 8, where a kernel does not ask for more."""
+
 MOST_ALONG_Z = 64
 """Threads of a block along z: as before."""
 
@@ -83,19 +86,19 @@ class Launch:
 
 @dataclass(frozen=True)
 class Shape:
-    """What a launch runs: grid, block: (x, y, z); shared_bytes: of each CTA; cluster: CTAs of each; together: whether the
-    whole grid runs at the same time."""
+    """What a launch runs: grid, block, cluster: (x, y, z); shared_bytes: of each CTA; together: whether the whole grid runs
+    at the same time."""
 
     grid: tuple
     block: tuple
     shared_bytes: int
-    cluster: int
+    cluster: tuple
     together: bool
 
     @classmethod
     def of(cls, grid, block, shared_bytes, cluster, together, launch, most_warps=MOST_WARPS):
         """The Shape, checked against what a GPU and this process can hold. Raises MachineError."""
-        grid, block = _three(grid, "grid"), _three(block, "block")
+        grid, block, cluster = three_of(grid, "grid"), three_of(block, "block"), three_of(cluster, "cluster")
         if prod(block) > MOST_THREADS:
             raise MachineError(f"block {block} has {prod(block)} threads; a CTA has at most {MOST_THREADS}")
         if block[2] > MOST_ALONG_Z:
@@ -103,10 +106,10 @@ class Shape:
         if any(n > most for n, most in zip(grid, MOST_CTAS)):
             raise MachineError(f"grid {grid}: a GPU launches at most {MOST_CTAS} CTAs")
         _check_shared(shared_bytes, launch.recorder.arch)
-        if cluster not in range(1, 17) or grid[0] % cluster:
-            raise MachineError(f"cluster = {cluster} in a grid of {grid[0]} CTAs along x: give 1 to 16 CTAs that divide it")
-        count = prod(grid)
-        _check_together(count if together else cluster, prod(block), launch.shadowed, most_warps)
+        if prod(cluster) > MOST_IN_CLUSTER or any(n % size for n, size in zip(grid, cluster)):
+            raise MachineError(f"cluster {cluster} in a grid of {grid} CTAs: give 1 to {MOST_IN_CLUSTER} CTAs, which divide "
+                               "the grid along each axis")
+        _check_together(prod(grid if together else cluster), prod(block), launch.shadowed, most_warps)
         return cls(grid, block, shared_bytes, cluster, together)
 
 
@@ -118,8 +121,9 @@ def run_grid(launch, shape, begin, progress=None, ahead=None, whole=None):
     """
     if progress is not None and not callable(progress):
         raise MachineError(f"progress = {progress!r}: give a function, called as progress(finished CTAs, all CTAs)")
-    count = prod(shape.grid)
-    size, first = count if shape.together else shape.cluster, 0
+    count, in_cluster = prod(shape.grid), prod(shape.cluster)
+    size, first = count if shape.together else in_cluster, 0
+    clusters = tuple(n // size for n, size in zip(shape.grid, shape.cluster))
     while first < count:
         if whole is not None and size == 1:
             before, (first, here) = first, whole(first)
@@ -129,15 +133,25 @@ def run_grid(launch, shape, begin, progress=None, ahead=None, whole=None):
             if not here:
                 continue
         launch.not_started = count - first - size
-        indices = [_index(number, shape.grid) for number in range(first, first + size)]
+        indices = [_within(number, clusters, shape.cluster) for number in range(first, first + size)]
         run_residents(Residents(indices, shape.cluster, shape.grid, shape.block, shape.shared_bytes, launch), begin, ahead)
         first += size
         if progress is not None:
             progress(first, count)
 
 
+def _within(number, clusters, cluster):
+    """(x, y, z) of a CTA by its number, where those of one cluster follow one another by rank.
+
+    >>> [_within(number, (1, 2, 1), (2, 1, 2)) for number in range(5)]
+    [(0, 0, 0), (1, 0, 0), (0, 0, 1), (1, 0, 1), (0, 1, 0)]
+    """
+    which, rank = divmod(number, prod(cluster))
+    return tuple(size * outer + inner for size, outer, inner in zip(cluster, _index(which, clusters), _index(rank, cluster)))
+
+
 def _index(number, grid):
-    """(x, y, z) of a CTA by its number; x runs first."""
+    """(x, y, z) by its number; x runs first."""
     rest, x = divmod(number, grid[0])
     z, y = divmod(rest, grid[1])
     return x, y, z
@@ -154,7 +168,7 @@ def _check_together(ctas, threads, watched, most_warps):
         raise MachineError(f"{warps} warps together: this process holds at most {most_warps}: use a smaller grid")
 
 
-def _three(size, what) -> tuple[int, ...]:
+def three_of(size, what) -> tuple[int, ...]:
     """(x, y, z) of an int or a tuple of up to three."""
     if type(size) is tuple and [*map(type, size)] == [int, int, int] and min(size) >= 1:
         return size                                      # as most are

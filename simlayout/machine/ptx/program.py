@@ -157,10 +157,10 @@ _VECTORS = {
     "ntid": lambda warp: warp.block,
     "ctaid": lambda warp: warp.index,
     "nctaid": lambda warp: warp.grid,
-    "clusterid": lambda warp: (warp.index[0] // warp.cluster_size, *warp.index[1:]),
-    "nclusterid": lambda warp: (warp.grid[0] // warp.cluster_size, *warp.grid[1:]),
-    "cluster_ctaid": lambda warp: (warp.cta.rank, 0, 0),
-    "cluster_nctaid": lambda warp: (warp.cluster_size, 1, 1),
+    "clusterid": lambda warp: [at // size for at, size in zip(warp.index, warp.cta.cluster.shape)],
+    "nclusterid": lambda warp: [n // size for n, size in zip(warp.grid, warp.cta.cluster.shape)],
+    "cluster_ctaid": lambda warp: [at % size for at, size in zip(warp.index, warp.cta.cluster.shape)],
+    "cluster_nctaid": lambda warp: warp.cta.cluster.shape,
 }
 
 SPECIALS = {

@@ -16,7 +16,7 @@ from simlayout.hardware.tables.arch import DEFAULT_ARCH
 from simlayout.machine.engine.cta import most_registers
 from simlayout.machine.engine.events import watcher
 from simlayout.machine.engine.hazards import located
-from simlayout.machine.engine.launch import Launch, Shape, run_grid
+from simlayout.machine.engine.launch import Launch, Shape, run_grid, three_of
 from simlayout.machine.engine.listing import Later, SourceLine
 from simlayout.machine.engine.trace import Trace
 from simlayout.machine.ptx import syntax
@@ -44,7 +44,7 @@ class Entry:
     """A kernel of a Module.
 
     name: as the PTX has it. parameters: a `syntax.Variable` each, in order. required_block: (x, y, z) of .reqntid, or
-    None; most_threads: of .maxntid, or None; required_cluster: CTAs along x of .reqnctapercluster, or None. static_shared:
+    None; most_threads: of .maxntid, or None; required_cluster: (x, y, z) of .reqnctapercluster, or None. static_shared:
     bytes of shared memory that it declares; has_dynamic_shared: whether it also uses what `run` gives as shared_bytes.
     shared_variables: {name: (where it begins, bytes)} of that which it declares.
     """
@@ -55,7 +55,7 @@ class Entry:
         told = function.directives
         self.required_block = (*told["reqntid"], 1, 1)[:3] if "reqntid" in told else None
         self.most_threads = prod(told["maxntid"]) if "maxntid" in told else None
-        self.required_cluster = prod(told["reqnctapercluster"]) if told.get("reqnctapercluster") else None
+        self.required_cluster = (*told["reqnctapercluster"], 1, 1)[:3] if told.get("reqnctapercluster") else None
         lowering = Lowering(module.syntax, self.name, module.addresses)
         self.program, self.faults = lowering.program, tuple(lowering.faults)
         self.functions = tuple(lowering.names)
@@ -78,8 +78,8 @@ class Entry:
         return f"{name}: {counted(parameter.bytes, 'byte')}" if parameter.shape else f"{name}: .{parameter.type}"
 
     def run(self, grid: int | tuple[int, ...], block: int | tuple[int, ...], *args: Any, shared_bytes: int = 0,
-            cluster: int = 1, hazards: str = "raise", progress: Progress | None = None, together: bool = False,
-            arch: str | None = None, limit: int = LIMIT) -> Trace:
+            cluster: int | tuple[int, ...] = 1, hazards: str = "raise", progress: Progress | None = None,
+            together: bool = False, arch: str | None = None, limit: int = LIMIT) -> Trace:
         """Executes the kernel and returns its Trace.
 
         grid, block: ints or tuples of up to three, in CTAs and threads. args: one for each parameter: NumPy arrays of any
@@ -108,7 +108,7 @@ class Entry:
             launch.registers = self._registers(shape)
             return self._run(launch, shape, space, limit, progress, quick, patient)
 
-        if hazards == "off" or together or self._cluster(cluster) != 1 or watcher() is not None:
+        if hazards == "off" or together or prod(self._cluster(cluster)) != 1 or watcher() is not None:
             return attempt()
         return in_two_steps(attempt, program, compiled())
 
@@ -194,10 +194,10 @@ class Entry:
         return self.program
 
     def _cluster(self, cluster):
-        required = self.required_cluster
-        if required is not None and cluster not in (1, required):
-            raise MachineError(f"{self.name} requires clusters of {required} CTAs (.reqnctapercluster), not {cluster}")
-        return required or cluster
+        given, required = three_of(cluster, "cluster"), self.required_cluster
+        if required is not None and given not in ((1, 1, 1), required):
+            raise MachineError(f"{self.name} requires clusters of {required} CTAs (.reqnctapercluster), not {given}")
+        return required or given
 
     def _check(self, shape):
         if self.required_block is not None and shape.block != self.required_block:

@@ -101,7 +101,8 @@ class Running:
         program, launch, space = self._what
         key = self._shape, launch.dynamic_bytes
         if program.started[0] != key:
-            first = Residents([(0, 0, 0)], 1, self._shape.grid, self._shape.block, self._shape.shared_bytes, launch).ctas[0]
+            shape = self._shape
+            first = Residents([(0, 0, 0)], shape.cluster, shape.grid, shape.block, shape.shared_bytes, launch).ctas[0]
             warps = [PtxWarp(first, i, program, space, self) for i in range(first.threads_padded // LANES)]
             program.started = key, *started(warps)
         return Whole(self.loop, program, launch, *program.started[1:], self._limit)

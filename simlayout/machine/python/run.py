@@ -19,7 +19,8 @@ from simlayout.proofs import Access
 
 def run(kernel: Callable[..., Any], grid: int | tuple[int, ...], block: int | tuple[int, ...], *args: Any,
         shared_bytes: int = 0, arch: str = DEFAULT_ARCH, progress: Progress | None = None, hazards: str = "raise",
-        accesses: Iterable[Access] = (), cluster: int = 1, together: bool = False, registers: int | None = None) -> Trace:
+        accesses: Iterable[Access] = (), cluster: int | tuple[int, ...] = 1, together: bool = False,
+        registers: int | None = None) -> Trace:
     """Executes a CUDA kernel written in Python on the CPU, warp by warp, counts its wavefronts and finds its hazards.
 
     kernel: a function as written for numba-cuda (or what numba.cuda.jit made of it); its globals or closure hold
@@ -32,9 +33,9 @@ def run(kernel: Callable[..., Any], grid: int | tuple[int, ...], block: int | tu
     hazards: "raise" the first one, "report" all of them in `Trace.hazards`, or "off"; the kinds are
     `simlayout.machine.KINDS`. accesses: simlayout.Access objects (a plan's, say): then every load through an index
     function with the `access_name` of one must meet the element that it declares ("wrong element"). cluster: how many CTAs,
-    neighbours along x, form a cluster and run at the same time. together: whether all CTAs do, as a cooperative launch
-    promises; then they may wait for one another. Counters in global memory order CTAs in either case. What the run does, one
-    Event after the other, is told within `simlayout.machine.watching`.
+    neighbours along x, or (x, y, z) as of the grid, form a cluster and run at the same time. together: whether all CTAs do,
+    as a cooperative launch promises; then they may wait for one another. Counters in global memory order CTAs in either
+    case. What the run does, one Event after the other, is told within `simlayout.machine.watching`.
 
     Returns a Trace. CTAs, or clusters, run one after another, unless together; warps take turns when they wait, always in
     the same order. What cp.async, TMA and wgmma bring comes at the last moment that PTX allows, and fresh shared memory is

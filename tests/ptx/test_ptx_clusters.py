@@ -1,0 +1,75 @@
+"""Clusters that extend along any axis of the grid (PTX ISA: %cluster_ctaid and its kin, .reqnctapercluster, mapa)."""
+
+import numpy as np
+import pytest
+from ptx_texts import module
+
+import simlayout as sl
+from simlayout.errors import MachineError
+
+GRID = 4, 2, 6
+
+
+def told(special, **launch):
+    """int [z, y, x]: what a special register holds in each CTA of GRID."""
+    body = f"""ld.param.u64 %rd1, [kernel_param_0];
+        mov.u32 %r1, %ctaid.z; mov.u32 %r2, %ctaid.y; mov.u32 %r3, %ctaid.x;
+        mad.lo.u32 %r1, %r1, {GRID[1]}, %r2;
+        mad.lo.u32 %r1, %r1, {GRID[0]}, %r3;
+        mul.wide.u32 %rd2, %r1, 4;
+        add.s64 %rd1, %rd1, %rd2;
+        mov.u32 %r1, {special};
+        st.global.u32 [%rd1], %r1;
+        ret;"""
+    out = np.full(GRID[::-1], -1, np.int32)
+    sl.ptx.load(module(body, ["u64"])).entry().run(GRID, 1, out, **launch)
+    return out
+
+
+@pytest.mark.parametrize("cluster", [(2, 1, 3), (1, 2, 1), (4, 2, 1), 2])
+def test_a_cta_is_told_its_place_in_a_cluster_and_that_of_the_cluster_along_each_axis(cluster):
+    size = (*cluster, 1, 1)[:3] if isinstance(cluster, tuple) else (cluster, 1, 1)
+    place = np.indices(GRID[::-1])[::-1]                                        # x, y, z of each CTA
+    for axis, name in enumerate("xyz"):
+        assert (told(f"%cluster_ctaid.{name}", cluster=cluster) == place[axis] % size[axis]).all()
+        assert (told(f"%clusterid.{name}", cluster=cluster) == place[axis] // size[axis]).all()
+        assert (told(f"%cluster_nctaid.{name}", cluster=cluster) == size[axis]).all()
+        assert (told(f"%nclusterid.{name}", cluster=cluster) == GRID[axis] // size[axis]).all()
+    within = [p % n for p, n in zip(place, size)]
+    assert (told("%cluster_ctarank", cluster=cluster) == within[0] + size[0] * (within[1] + size[1] * within[2])).all()
+    assert (told("%cluster_ctarank", cluster=cluster, together=True) == told("%cluster_ctarank", cluster=cluster)).all()
+
+
+def test_a_cta_reads_the_shared_memory_of_the_neighbour_along_y_that_its_cluster_names():
+    body = """mov.u32 %r1, %ctaid.y;
+        st.shared.u32 [tile], %r1;
+        barrier.cluster.arrive.aligned;
+        barrier.cluster.wait.aligned;
+        mov.u32 %r2, %cluster_ctarank;
+        xor.b32 %r2, %r2, 1;
+        mov.u32 %r3, tile;
+        mapa.shared::cluster.u32 %r3, %r3, %r2;
+        ld.shared::cluster.u32 %r4, [%r3];
+        barrier.cluster.arrive.aligned;
+        barrier.cluster.wait.aligned;
+        ld.param.u64 %rd1, [kernel_param_0];
+        mov.u32 %r2, %ctaid.x;
+        mad.lo.u32 %r1, %r1, 2, %r2;
+        mul.wide.u32 %rd2, %r1, 4;
+        add.s64 %rd1, %rd1, %rd2;
+        st.global.u32 [%rd1], %r4;
+        ret;"""
+    text = module(body, ["u64"], directives=".reqnctapercluster 1, 2, 1", before=".shared .align 4 .b8 tile[4];")
+    out = np.full((4, 2), -1, np.int32)
+    entry = sl.ptx.load(text).entry()
+    entry.run((2, 4), 1, out)
+    assert (out == [[1, 1], [0, 0], [3, 3], [2, 2]]).all()
+    assert entry.required_cluster == (1, 2, 1)
+    with pytest.raises(MachineError, match=r"requires clusters of \(1, 2, 1\) CTAs .*, not \(2, 1, 1\)"):
+        entry.run((2, 4), 1, out, cluster=2)
+
+
+@pytest.mark.parametrize("cluster", [(2, 3, 1), (1, 1, 4), (1, 3), 32, (4, 2, 3)])
+def test_a_cluster_that_does_not_divide_the_grid_along_an_axis_or_is_too_large_is_refused(cluster):
+    with pytest.raises(MachineError, match=r"cluster \(.*\) in a grid of \(4, 2, 6\) CTAs: give 1 to 16 CTAs"):
+        told("%ctaid.x", cluster=cluster)
