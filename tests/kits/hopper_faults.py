@@ -164,12 +164,6 @@ def bulk_store_without_a_proxy_fence(target):
         tma_store(target, (0, 0), 0)                                        # second
 
 
-def mbarrier_without_a_proxy_fence(source):
-    if tid_x() == 0:
-        mbarrier_init(MBARRIER, 1)                                          # first
-        tma_load(source, (0, 0), 0, MBARRIER)                               # second
-
-
 def mbarrier_used_before_a_barrier():
     if tid_x() == 0:
         mbarrier_init(MBARRIER, 1)                                          # first

@@ -10,8 +10,11 @@ from hopper_kernels import BOX, MBARRIER, SHARED
 from machine_kit import (
     bar_sync,
     bar_warp_sync,
+    cluster_rank,
+    cluster_sync,
     copies_arrive,
     fails,
+    fence_proxy_async,
     mbarrier_arrive,
     mbarrier_expect,
     mbarrier_init,
@@ -21,6 +24,7 @@ from machine_kit import (
     st_shared,
     tid_x,
     tma_load,
+    tma_multicast,
     uniform,
     wgmma,
 )
@@ -78,7 +82,6 @@ PLANTED = [
     (faults.source_written_under_a_bulk_store, "early write", 128),
     (faults.wgmma_without_a_proxy_fence, "missing proxy fence", 128),
     (faults.bulk_store_without_a_proxy_fence, "missing proxy fence", 128),
-    (faults.mbarrier_without_a_proxy_fence, "missing proxy fence", 32),
     (faults.mbarrier_used_before_a_barrier, "lane race", 32),
     (faults.wgmma_reads_what_nobody_wrote, "unwritten read", 128),
     (faults.accumulators_read_too_early, "early accumulator", 128),
@@ -102,6 +105,44 @@ def test_a_planted_hazard_is_found_with_its_lines(kernel, kind, block):
     assert found.kind == kind and "\n" not in str(caught.value), str(caught.value)
     assert found.second.line == second, str(caught.value)
     assert kind == "deadlock" or (found.first and found.first.line) == first, str(caught.value)
+
+
+@pytest.mark.parametrize("how, notes", [("fenced", 0), ("not fenced", 1), ("not ordered", 1)])
+def test_a_copy_on_an_mbarrier_of_its_own_cta_without_a_proxy_fence_is_a_note_and_without_a_barrier_a_hazard(how, notes):
+    def kernel(a):
+        tid = tid_x()
+        if tid == 0:
+            mbarrier_init(4096, 1)
+            if how == "fenced":
+                fence_proxy_async()
+        if how != "not ordered":
+            bar_sync()
+        if tid == 32:
+            mbarrier_expect(4096, 2048)
+            tma_load(a, (0, 0), 0, 4096)
+        mbarrier_wait(4096, 0)
+
+    trace = run(kernel, 1, 64, TensorMap.of(halves(32, 32), (32, 32), swizzle=0), shared_bytes=SHARED, hazards="report")
+    assert len(trace.notes) == notes and all("no fence since its init" in note for note in trace.notes)
+    assert bool(trace.hazards) == (how == "not ordered")
+
+
+def test_a_copy_on_an_mbarrier_of_another_cta_without_a_fence_is_a_hazard():
+    def kernel(a):
+        tid = tid_x()
+        if tid == 0:
+            mbarrier_init(4096, 1)                                          # first
+        cluster_sync()
+        if tid == 0:
+            mbarrier_expect(4096, 2048)
+            if cluster_rank() == 0:
+                tma_multicast(a, (0, 0), 0, 4096, 3)                        # second
+        mbarrier_wait(4096, 0)
+
+    trace = run(kernel, 2, 32, TensorMap.of(halves(32, 32), (32, 32), swizzle=0), shared_bytes=SHARED, cluster=2,
+                hazards="report")
+    assert {(found.kind, found.first.line, found.second.line) for found in trace.hazards} == {
+        ("missing proxy fence", *lines_of(kernel))}
 
 
 @pytest.mark.parametrize("kernel, kind, block", [p for p in PLANTED if p[1] not in ("deadlock", "unwritten read")],
