@@ -19,8 +19,8 @@ def simulate(kernel: Any, *, arch: str = DEFAULT_ARCH, hazards: str = "raise",
     chooses; what `numba_cuda_mlir.cuda.jit` makes.
     arch: of the GPU. hazards: "raise", "report" or "off". told: called with each Launched.
     grid, block: ints or tuples of up to three; stream is taken and means nothing; shared_bytes: dynamic shared memory. args:
-    as on a GPU; NumPy arrays are changed in place. The kernel is compiled for each signature once, without a GPU, and its
-    lines are those of the user's source.
+    as on a GPU; NumPy arrays, and Triton's torch tensors of the CPU, are changed in place. The kernel is compiled for each
+    signature once, without a GPU, and its lines are those of the user's source.
 
     Raises MachineError for what is no kernel, or where its library is not installed; HazardError, AddressError as
     `simlayout.ptx`; and what the library itself raises.

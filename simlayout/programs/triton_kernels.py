@@ -1,4 +1,5 @@
-"""Kernels of Triton on NumPy arrays: Triton's own launcher runs over a driver that asks for PTX and launches nothing.
+"""Kernels of Triton on NumPy arrays and torch tensors: Triton's own launcher runs over a driver that asks for PTX and
+launches nothing.
 
 What a launch specializes (divisibility by 16, the value 1, constexpr), how heuristics and grids are called, and what is
 compiled, are therefore Triton's own.
@@ -19,6 +20,7 @@ from simlayout.hardware.tables.arch import LANES, MOST_THREADS, cuda_arch_of
 from simlayout.machine.engine.trace import Trace
 from simlayout.machine.ptx.run import Module, read
 from simlayout.programs.device import SimulatedDevice
+from simlayout.programs.triton_arguments import passed, taken
 
 PTX_VERSION = 90
 """Ten times the latest version of the PTX ISA that is asked for, unless a launch says `ptx_version=`; nor is one asked for
@@ -32,17 +34,6 @@ def is_kernel(kernel: Any) -> bool:
     False
     """
     return any(cls.__module__.startswith("triton.runtime.") for cls in type(kernel).__mro__)
-
-
-class Tensor(np.ndarray):
-    """A NumPy array with what Triton asks of a tensor."""
-
-    def data_ptr(self) -> int:
-        """Where element [0, ..., 0] lies, as if the memory that it views were a GPU allocation."""
-        root: np.ndarray = self
-        while isinstance(root.base, np.ndarray):
-            root = root.base
-        return self.__array_interface__["data"][0] - np.lib.array_utils.byte_bounds(root)[0]
 
 
 class _Driver:
@@ -115,11 +106,11 @@ class TritonKernel:
         """(Triton's CompiledKernel, (grid, arguments)) of a launch."""
         active = import_module("triton.runtime.driver").driver
         driver, before = _Driver(self._device.arch), active._active
-        named = {"ptx_version": _ptx_version(driver), **{name: _argument(value) for name, value in options.items()}}
+        named = {"ptx_version": _ptx_version(driver), **{name: taken(value) for name, value in options.items()}}
         grid = grid if callable(grid) or isinstance(grid, tuple | list) else (grid,)
         active.set_active(driver)
         try:
-            compiled = self._kernel.run(*map(_argument, args), grid=grid, warmup=False, **named)
+            compiled = self._kernel.run(*map(taken, args), grid=grid, warmup=False, **named)
         finally:
             active.set_active(before)
         return compiled, driver.launched
@@ -136,8 +127,9 @@ class TritonKernel:
     def _values(self, entry, compiled, args, ctas):
         """What `Entry.run` takes: the arguments that are no constants, and the scratch memory that Triton adds."""
         types = list(compiled.src.signature.values())
-        values = [value for kind, arg in zip(types, args, strict=True) for value in _parameters(kind, arg)]
         metadata = compiled.metadata
+        descriptors = iter(metadata.tensordesc_meta or ())
+        values = [value for kind, arg in zip(types, args, strict=True) for value in passed(kind, arg, descriptors)]
         values += [np.zeros(size * ctas, np.uint8) if size else None
                    for size in (metadata.global_scratch_size, metadata.profile_scratch_size)]
         if len(values) != len(entry.parameters):
@@ -149,26 +141,3 @@ class TritonKernel:
 def _ptx_version(driver):
     nvidia = import_module("triton.backends.nvidia.compiler")
     return min(PTX_VERSION, nvidia.ptx_get_version(nvidia.get_ptxas(driver.get_current_target().arch).version))
-
-
-def _argument(value):
-    """What Triton takes of a value, or of each of a tuple: a Tensor of an array, a Python number of a NumPy scalar."""
-    if type(value) is tuple:
-        return tuple(map(_argument, value))
-    if isinstance(value, np.ndarray):
-        if str(value.dtype) not in import_module("triton._utils").type_canonicalisation_dict:
-            raise MachineError(f"an array of {value.dtype}: Triton has no such type")
-        return value.view(Tensor)
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def _parameters(kind, value):
-    """The values that an argument of a type, as Triton names it, becomes; none of a constant."""
-    if isinstance(kind, tuple):
-        for each, part in zip(kind, value, strict=True):
-            yield from _parameters(each, part)
-    elif kind.startswith("tensordesc"):
-        raise MachineError("a TensorDescriptor of the host is not supported here: make it in the kernel, by "
-                           "tl.make_tensor_descriptor")
-    elif kind != "constexpr":
-        yield {"fp16": np.float16, "fp32": np.float32, "f32": np.float32}.get(kind, lambda same: same)(value)

@@ -2,19 +2,23 @@
 
 import inspect
 import runpy
+from types import SimpleNamespace
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 import simlayout as sl
 from simlayout.errors import MachineError
 from simlayout.programs.device import SimulatedDevice
-from simlayout.programs.triton_kernels import Tensor, TritonKernel
+from simlayout.programs.triton_arguments import Tensor
+from simlayout.programs.triton_kernels import TritonKernel
 
 triton = pytest.importorskip("triton")
 tl = pytest.importorskip("triton.language")
 gluon = pytest.importorskip("triton.experimental.gluon")
 gl = pytest.importorskip("triton.experimental.gluon.language")
+TensorDescriptor = pytest.importorskip("triton.tools.tensor_descriptor").TensorDescriptor
 
 pytestmark = pytest.mark.filterwarnings("ignore:TRITON_DEFAULT_FP_FUSION")
 
@@ -211,16 +215,67 @@ def test_another_architecture_is_compiled_for_and_counted(arch):
     assert (c == a.astype(np.float32) @ b).all() and trace.total().wavefronts > 0
 
 
-def test_a_descriptor_of_the_host_is_refused_by_name():
-    from triton.tools.tensor_descriptor import TensorDescriptor
+@triton.jit
+def turned(x, out, i, SIZE: tl.constexpr):
+    out.store([0, i], tl.trans(x.load([i, 0])) + 1)
 
-    @triton.jit
-    def loaded(x, out, SIZE: tl.constexpr):
-        tl.store(out + tl.arange(0, SIZE), tl.sum(x.load([0, 0]), 0))
 
-    given = TensorDescriptor(np.zeros((32, 32), np.float32).view(Tensor), [32, 32], [32, 1], [32, 32])
-    with pytest.raises(MachineError, match="tl.make_tensor_descriptor"):
-        sl.simulate(loaded)[(1,)](given, np.zeros(32, np.float32), SIZE=32)
+@pytest.mark.parametrize("arch", ["sm_90", "sm_80"])                    # by TMA, and without
+@pytest.mark.parametrize("dtype, size", [("f4", 16), ("f2", 64), ("i1", 32), ("i2", 16)])
+def test_a_descriptor_of_the_host_is_loaded_from_and_stored_to(dtype, size, arch):
+    x = (np.arange(3 * size * size) % 2000).astype(dtype).reshape(3 * size, size)
+    out = np.zeros((size, 3 * size), dtype)
+    of_x, of_out = (TensorDescriptor(a.view(Tensor), list(a.shape), [a.shape[1], 1], [size, size]) for a in (x, out))
+    for i in (size, 2 * size - 8):
+        sl.simulate(turned, arch=arch)[(1,)](of_x, of_out, i, SIZE=size)
+        assert (out[:, i:i + size] == x[i:i + size].T + out.dtype.type(1)).all() and not out[:, :size - 8].any()
+
+
+@triton.jit
+def beyond(x, out, SIZE: tl.constexpr):
+    at = tl.arange(0, SIZE)
+    tl.store(out + at[:, None] * SIZE + at[None], x.load([-8, 20]))
+
+
+@pytest.mark.parametrize("padding, outside", [("zero", 0), ("nan", np.nan)])
+def test_what_lies_outside_of_a_descriptor_reads_as_its_padding(padding, outside):
+    x, out = np.arange(32 * 40, dtype=np.float32).reshape(32, 40), np.zeros((32, 32), np.float32)
+    given = TensorDescriptor(x[:, :36].view(Tensor), [32, 36], [40, 1], [32, 32])
+    given.padding = padding                                             # what makes it asks this of torch's dtypes alone
+    sl.simulate(beyond)[(1,)](given, out, SIZE=32)
+    wanted = np.full((32, 32), outside, np.float32)
+    wanted[8:, :16] = x[:24, 20:36]
+    assert np.array_equal(out, wanted, equal_nan=True)
+
+
+class OfTorch:
+    """What is asked of a torch tensor: a view of a storage, from an element on, with strides in elements."""
+
+    def __init__(self, array, first, shape, strides, device="cpu"):
+        self.array, self.device, self.dtype = array, SimpleNamespace(type=device), f"torch.{array.dtype}"
+        self.shape, self._first, self._strides = shape, first, strides
+
+    def untyped_storage(self):
+        return SimpleNamespace(nbytes=lambda: self.array.nbytes, data_ptr=lambda: self.array.ctypes.data)
+
+    def storage_offset(self):
+        return self._first
+
+    def stride(self):
+        return self._strides
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int64, bool, ml_dtypes.bfloat16])
+def test_a_torch_tensor_of_the_cpu_is_changed_in_place(dtype):
+    x, y, out = np.arange(120).astype(dtype), np.ones(100, dtype), np.zeros(102, dtype)
+    sl.simulate(scaled_sum)[(2,)](OfTorch(x, 20, (100,), (1,)), y, OfTorch(out, 1, (100,), (1,)), 100, 1, BLOCK=64)
+    assert (out[1:-1] == (x[20:] + y).astype(dtype)).all() and out[0] == out[-1] == 0
+
+
+def test_a_torch_tensor_of_a_gpu_is_refused_by_its_device():
+    x = np.zeros(64, np.float32)
+    with pytest.raises(MachineError, match="pass one of the CPU, as tensor.cpu"):
+        sl.simulate(scaled_sum)[(1,)](OfTorch(x, 0, (64,), (1,), "cuda"), x, x, 64, 1, BLOCK=64)
 
 
 KEPT = """
