@@ -24,9 +24,11 @@ COOPERATIVE, CLUSTER_DIMENSION, PROGRAMMATIC_SERIALIZATION = 2, 4, 6
 """CUlaunchAttributeID (cuda.h)."""
 MAP_BYTES, MAP_ALIGNMENT = 128, 128
 """sizeof and alignof of CUtensorMap (cuda.h)."""
-NO_PROMOTION = 0
-"""CU_TENSOR_MAP_L2_PROMOTION_NONE (cuda.h): a load asks for whole lines of 128 bytes anyway. With promotion to 256 bytes
-16 x 28672 x 8192 made a quarter more requests to L2 and took 4 percent longer on an H200; with 128 as long as without."""
+PROMOTION = 2
+"""CU_TENSOR_MAP_L2_PROMOTION_L2_128B (cuda.h): a line of 128 bytes that L2 lacks comes whole. Where rows of A and B start
+off lines, two steps along K need a part of one each: there 22 products that wait for DRAM took 2.9 percent less than without
+promotion on an H100, and 2.6 on an H200 (geometric means, at most 0.1 more; tests/data/promotion.json), and 6 whose rows
+start on lines as long. With 256 bytes some took up to 16 percent longer."""
 NO_CONTEXT = (3, 201)
 """CUDA_ERROR_NOT_INITIALIZED and CUDA_ERROR_INVALID_CONTEXT: the thread has no current context."""
 
@@ -226,7 +228,7 @@ class TensorMapMaker:
                         (c_uint32 * rank)(*layout.box), (c_uint32 * rank)(*(layout.element_strides or (1,) * rank)))
         self._head, self._ahead = (layout.dtype_enum, rank), layout.ahead
         fill = 1 if layout.fill == "nan" else 0
-        self._tail = *(addressof(array) for array in self._arrays), 0, layout.enum, NO_PROMOTION, fill
+        self._tail = *(addressof(array) for array in self._arrays), 0, layout.enum, PROMOTION, fill
 
     def encode(self, target, address):
         """Writes the 128 bytes of the map of an array at `address` to host memory at `target`, a multiple of 128."""

@@ -59,6 +59,22 @@ def test_products_that_reach_cublas():
          *(f"{row.problem.M} x {row.problem.N} x {row.problem.K} ({row.share:.3f})" for row in random if row.share < 0.99))
 
 
+def test_what_promotion_in_l2_is_worth():
+    def ratios(run, promotion, on_lines):
+        """What it takes over what no promotion takes, at products whose rows start on lines of 128 bytes or do not."""
+        at = run["promotions"].index(promotion)
+        return [us[at] / us[0] for (*_, K, _), _, _, us in run["rows"] if (K % 64 == 0) == on_lines]
+
+    runs = read("promotion.json")["runs"]
+    off = [ratios(run, 128, False) for run in runs]
+    less = [f"{100 - 100 * geometric_mean(found):.1f} %" for found in off]
+    far = [x for run in runs for on_lines in (False, True) for x in ratios(run, 256, on_lines)]
+    assert max(map(max, off)) < 1.0015 and {len(found) for found in off} == {22}
+    assert all(abs(geometric_mean(ratios(run, 128, True)) - 1) < 0.0015 for run in runs)
+    says("notes", f"for DRAM took {less[0]} less on an H100 and {less[1]} on an H200, and 6 whose rows",
+         f"256 bytes took {min(far):.2f} to {max(far):.2f} of the time without")
+
+
 def test_what_a_call_costs_the_host():
     host = read("h200_host.json")
     us = {row["call"]: f"{row['us']:.1f}" for row in host["rows"]}
