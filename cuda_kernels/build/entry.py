@@ -92,19 +92,19 @@ class Entry:
                                  f"{', '.join(self.directives) or 'none'}")
         return replace(self, directives=tuple(directives))
 
-    def with_values(self, count, size=128, align=64):
-        """The kernel whose first `count` parameters, 64-bit addresses, are `size` bytes by value, whose address it takes:
+    def with_values(self, count):
+        """The kernel whose first `count` parameters, 64-bit addresses, are tensor maps by value, whose address it takes:
         `const __grid_constant__ CUtensorMap`. It then needs no copy of them in global memory."""
         changed = self
         for i in range(count):
-            changed = changed._with_value(i, size, align)
+            changed = changed._with_value(i)
         return changed
 
-    def _with_value(self, i, size, align):
+    def _with_value(self, i):
         if i >= len(self.parameters) or (self.parameters[i].type, self.parameters[i].array) != (".u64", ""):
             raise SimlayoutError(f"the kernel's parameter {i} is not one 64-bit address: a value cannot take its place")
         name = self.parameters[i].name
-        value = Parameter(f".align {align} .b8", name, f"[{size}]")
+        value = Parameter(".align 64 .b8", name, "[128]")
         return replace(self, parameters=(*self.parameters[:i], value, *self.parameters[i + 1:]),
                        body=tuple(_address_of(name, line) if f"[{name}" in line else line for line in self.body))
 

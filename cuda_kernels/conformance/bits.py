@@ -65,7 +65,7 @@ def outcome(label, problem):
     return Outcome(label, problem, digest(gpu), digest(cpu), int((gpu.view(np.uint16) != cpu.view(np.uint16)).sum()))
 
 
-def compare_all(kernels, report=print):
+def compare_all(kernels):
     """[Outcome] of every variant of the kernels named (all for none) on every problem, in one process per core."""
     problem = gpu_problem()
     if problem:
@@ -76,7 +76,7 @@ def compare_all(kernels, report=print):
         for waiting in [pool.submit(outcome, label, p) for label in labels for p in PROBLEMS]:
             one = waiting.result()
             verdict = f"{one.differ} elements differ" if one.differ else "equal"
-            report(f"{one.variant:<44}{'x'.join(map(str, one.problem)):<14}{verdict}")
+            print(f"{one.variant:<44}{'x'.join(map(str, one.problem)):<14}{verdict}")
             outcomes.append(one)
     return outcomes
 

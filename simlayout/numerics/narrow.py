@@ -87,10 +87,10 @@ class _Terms:
         m, k, n = self.products.shape
         return self.products.reshape(m, k // size, size, n).sum(axis=2)
 
-    def tops(self, what, size):
-        """[M, K / size, N]: the largest exponents of groups along K."""
+    def tops(self, what):
+        """[M, K / 16, N]: the largest exponents of groups along K."""
         m, k, n = what.shape
-        return what.reshape(m, k // size, size, n).max(axis=2)
+        return what.reshape(m, k // 16, 16, n).max(axis=2)
 
 
 LEAST = -5000
@@ -117,13 +117,13 @@ def _fours_b200(terms):
     if terms.fours:
         parts = _cut(terms.sums(4), quantum[:, None]).sum(axis=1)
         return np.where(above, _cut(blocks, quantum[:, None]).sum(axis=1), parts) + _cut(terms.c, quantum)
-    outranked = terms.c_exponents[:, None] >= terms.tops(terms.exponents, 16)
+    outranked = terms.c_exponents[:, None] >= terms.tops(terms.exponents)
     each = np.where(outranked, np.maximum(quantum, terms.c_exponents - 35)[:, None], quantum[:, None])
     blocks, c = _cut(blocks, each), _cut(terms.c, quantum)
     total = blocks.sum(axis=1) + c
     tiny = (np.abs(total) < 2.0**-126) & (np.abs(total) >= 2.0**-149) & ~above
     least = np.ldexp(1.0, np.maximum(quantum, -174))[:, None]
-    lost = (terms.tops(terms.scales, 16) < scale[:, None]) & (np.abs(blocks) < least)
+    lost = (terms.tops(terms.scales) < scale[:, None]) & (np.abs(blocks) < least)
     return np.where(tiny, np.where(lost, 0, blocks).sum(axis=1) + c, total)
 
 

@@ -122,12 +122,12 @@ def touched(access: Access, indices: Sequence[int] = (0,), colour: str = "instru
 
 
 def in_memory(access: Access, indices: Sequence[int] = (0,), colour: str = "instruction", title: str = "",
-              lines: int | None = None, leading: int | None = None) -> Panel:
+              leading: int | None = None) -> Panel:
     """The Panel of the lines of shared memory that some instructions touch; words of further wavefronts are marked.
 
-    indices, colour: as of `touched`. lines: how many at most, from the first on; lines that nobody touches are left out.
-    leading: of a copy with a Source, elements from row to row of the matrix that it reads: its wavefronts then count what
-    it reads as well, of a tile that begins on a 128-byte line. Without it they are those of the destinations alone.
+    indices, colour: as of `touched`; lines that nobody touches are left out. leading: of a copy with a Source, elements from
+    row to row of the matrix that it reads: its wavefronts then count what it reads as well, of a tile that begins on a
+    128-byte line. Without it they are those of the destinations alone.
 
     >>> import simlayout as sl
     >>> load = sl.Access("load", "ld.shared.b32", sl.Layout((32, 32), (32, 1)), lambda tid: (tid, 0), dtype="f32")
@@ -146,9 +146,9 @@ def in_memory(access: Access, indices: Sequence[int] = (0,), colour: str = "inst
                      "chunk": int(place), "block": _block(int(rows[lane]), int(columns[lane]))}[colour]
             boxes.append(Box(byte / WORD_BYTES, line, size / WORD_BYTES, 1, shade, _name(access, indices, index, lane),
                              lane in late))
-    shown = sorted({b.y for b in boxes})[:lines]
+    shown = sorted({b.y for b in boxes})
     place = {line: float(y) for y, line in enumerate(shown)}
-    boxes = [b._replace(y=place[b.y]) for b in boxes if b.y in place]
+    boxes = [b._replace(y=place[b.y]) for b in boxes]
     count = [int(getattr(analysis, name)[list(indices)].sum()) for name in ("wavefronts", "ideal")]
     exact = "" if analysis.exact else " (of what is written: what a copy reads is not known)"
     named = title or f"{access.tile}, {access.dtype}"

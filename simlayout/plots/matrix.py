@@ -39,7 +39,7 @@ def bits(layout):
     return F2Map.of(layout), names
 
 
-def bit_matrix(layout: IndexFunction, dtype: AnyDType = "f16", title: str = "") -> Panel:
+def bit_matrix(layout: IndexFunction, dtype: AnyDType = "f16") -> Panel:
     """The Panel of an F2 map: a row per bit of the offset and a column per bit of the coordinate, the highest first.
 
     dtype: of the elements: it says which bits of the offset choose the bank.
@@ -62,8 +62,8 @@ def bit_matrix(layout: IndexFunction, dtype: AnyDType = "f16", title: str = "") 
     legend = [((kind,), f"1: this bit of the coordinate is XORed onto {text}") for kind, text in MEANING.items()
               if kind in shown]
     constant = f"; XOR {f2_map.constant}" if f2_map.constant else ""
-    full_title = title or f"{layout}, {dtype_of(dtype)}, rank {f2_map.rank}{constant}"
-    return Panel(full_title, f2_map.inputs, f2_map.outputs, boxes, columns, rows, legend=legend,
+    title = f"{layout}, {dtype_of(dtype)}, rank {f2_map.rank}{constant}"
+    return Panel(title, f2_map.inputs, f2_map.outputs, boxes, columns, rows, legend=legend,
                  xlabel="bit of the coordinate", ylabel="bit of the offset")
 
 

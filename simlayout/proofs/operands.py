@@ -52,7 +52,7 @@ def prove_operand(tensor: TensorMap, loads: Sequence[tuple[Sequence[int], int]],
 
 
 def prove_tile(tensor: TensorMap, loads: Sequence[tuple[Sequence[int], int]], addresses: np.ndarray,
-               origin: tuple[int, int] = (0, 0), major: str = "K") -> Certificate:
+               origin: tuple[int, int] = (0, 0)) -> Certificate:
     """Proves that a layout has every element of a tile at the bytes to which TMA loaded it.
 
     It is for kernels that read the tile with accesses of their own, such as ldmatrix. addresses: int64 [rows, k], the byte
@@ -67,11 +67,11 @@ def prove_tile(tensor: TensorMap, loads: Sequence[tuple[Sequence[int], int]], ad
     addresses = np.asarray(addresses)
     if not loads or addresses.ndim != 2:
         raise LayoutError("a tile needs at least one load and the addresses of its elements, [rows, k]")
-    put = _landings(tensor, loads, addresses.shape, origin, _plane(tensor, loads, major))
+    put = _landings(tensor, loads, addresses.shape, origin, _plane(tensor, loads, "K"))
     _compare(put, addresses, len(loads), "the layout has it", "the layout has it", "make the layout fit the box")
     rows, depth = addresses.shape
     claims = _brought(tensor, loads, addresses), "the layout has each where TMA put it"
-    return Certificate(f"{rows} rows of {tensor.dtype}, {major}-major", claims, {"row": rows, "k": depth},
+    return Certificate(f"{rows} rows of {tensor.dtype}, K-major", claims, {"row": rows, "k": depth},
                        dtype=tensor.dtype, arch="sm_90", digest=digest(addresses))
 
 

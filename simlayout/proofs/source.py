@@ -119,14 +119,13 @@ class Table:
         return analyze(self.access.instruction, self.addresses, arch=arch, sources=sources, valid=valid)
 
 
-def analyze_copies(access, leading, address=0, exist=None, arch=DEFAULT_ARCH):
-    """The Analysis of the copies of one tile, of all stages.
+def analyze_copies(access, leading):
+    """The Analysis of the copies of one tile that begins on a line, of all stages.
 
-    access: an Access with a Source; leading: elements from row to row of the matrix; address: bytes, where the tile begins;
-    exist: (rows, columns) of it that the matrix still has, as the src-size says, None for copies without one. AddressError
-    where the instruction cannot read from there.
+    access: an Access with a Source; leading: elements from row to row of the matrix. AddressError where the instruction
+    cannot read from there.
     """
-    return Table.of(access).analyze(leading, address, exist, arch)
+    return Table.of(access).analyze(leading, 0, None, DEFAULT_ARCH)
 
 
 def cost(access, operand, stages, sized, arch=DEFAULT_ARCH):

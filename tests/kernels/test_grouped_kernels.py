@@ -13,7 +13,6 @@ from tiers import given_few, sweep_but
 
 from cuda_kernels.build.compile import ptx
 from cuda_kernels.intrinsics import ctaid_x, laneid, s32, st_global_b32, u64
-from cuda_kernels.kernels.hopper.accesses import prove_order
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.kernels.hopper.grouping import sizes_of
 from cuda_kernels.kernels.hopper.kernel import kernel_of
@@ -224,8 +223,6 @@ def test_what_is_no_grouped_product_is_refused_on_the_cpu_machine():
             Hopper(64, 64, **options, **SMALL)
     with pytest.raises(SimlayoutError, match="depends on its groups: give the Problem their sizes"):
         kernel_of(config).predict(Problem(7, 72, 64, 2))
-    with pytest.raises(SimlayoutError, match="its order depends on the groups"):
-        prove_order(config, 128, 128)
     assert "CTAs: 2, tiles: 4, K steps: 1" in kernel_of(config).described(Problem(7, 72, 64, 2, sizes=(3, 4)))[0]
 
 

@@ -3,15 +3,12 @@ TMA and wgmma do the rest."""
 
 from dataclasses import dataclass
 from importlib import import_module
-from itertools import product
 
 from cuda_kernels.kernels.hopper.sectors import PITCH
 from simlayout.algebra import Layout, Swizzle
 from simlayout.codegen import identifier
-from simlayout.errors import SimlayoutError, VerificationError
 from simlayout.hardware.matrix.wgmma import operand_wavefronts
 from simlayout.proofs import Access
-from simlayout.proofs.certificate import Certificate, digest
 
 
 def across(tid, i):
@@ -120,29 +117,3 @@ def predict(config, M, N, K, matrices=1, sizes=(), sliced=0):
     wgmmas = done.multiplied * steps * 4
     return HopperCounts(wgmmas * operand_wavefronts(config.wgmma)[0], stores, stores * per_store,
                         done.tiles * steps * config.stage_bytes // 4 + stores * 128)
-
-
-def prove_order(config, M, N, matrices=1, sms=132):
-    """Proves that a configuration's tile order visits every tile of every matrix once. Returns a Certificate; raises
-    VerificationError with the first tile that is missed, SimlayoutError for a grouped configuration.
-
-    >>> from cuda_kernels.kernels.hopper.config import Hopper
-    >>> print(prove_order(Hopper(), 4096, 4096).claims[1])
-    132 tiles in flight lie in at most 16 rows and 16 columns of tiles
-    """
-    from cuda_kernels.kernels.hopper.order import order_of, tile_of
-
-    if config.grouped:
-        raise SimlayoutError("grouped = True: its order depends on the groups, which the device finds (`walk`)")
-    rows, cols = config.tile_grid(M, N)
-    order = order_of(rows, cols, config.group)
-    order = [tile_of(i, rows, cols, order) for i in range(rows * cols * matrices)]
-    missed = set(product(range(rows), range(cols), range(matrices))) - set(order)
-    if missed:
-        raise VerificationError(f"the tile order of {rows} x {cols} tiles in groups of {config.group} never comes to row, "
-                                f"column, matrix {min(missed)}", {"tile": min(missed)})
-    flying = min(config.slots(sms), len(order))
-    waves = [order[i:i + flying] for i in range(0, len(order), flying)]
-    most = [max(len({tile[i::2] for tile in wave}) for wave in waves) for i in range(2)]
-    return Certificate("tile order", (f"one-to-one on its {len(order)} tiles", f"{flying} tiles in flight lie in at most "
-                       f"{most[0]} rows and {most[1]} columns of tiles"), {"unit": len(order)}, digest=digest(order))

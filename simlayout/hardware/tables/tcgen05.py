@@ -14,9 +14,6 @@ FORMS = "dense", "sparse", "k96"
 HAVE_K96 = ("sm_103",)
 """The architectures with 96 of K (PTX ISA, tcgen05: Matrix Shape; CUTLASS, SM103_MXF4_ULTRA)."""
 
-GUESTS = "e2m3", "e3m2", "e2m1"
-"""Types of kind::f8f6f4 of less than a byte. In shared memory 16 of them lie in 16 bytes, as 16 of e4m3 do."""
-
 
 def check_form(form: str) -> str:
     """The form itself; InstructionError for what is none of FORMS."""

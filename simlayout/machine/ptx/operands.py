@@ -32,7 +32,6 @@ from simlayout.machine.ptx.syntax import (
 from simlayout.machine.ptx.tokens import Tokens
 
 _ENDS = frozenset((",", ";", "]", "}", ")"))
-DECLARED = "a register, variable, label or function that is declared"
 
 
 class Operands:
