@@ -7,7 +7,6 @@ and on the GPU if there is one (from NumPy arrays, and from arrays that are ther
 and Numba's compilation is not timed.
 """
 
-import argparse
 import json
 import os
 import platform
@@ -21,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
+from cuda_kernels.bench.record import parser_of
 from simlayout.files import write_whole
 from simlayout.hardware import analyze
 from simlayout.hardware.banks import analysis
@@ -178,9 +178,8 @@ def table(report):
 
 def main(arguments=None):
     """The command."""
-    parser = argparse.ArgumentParser(prog="python -m cuda_kernels.bench.counting", description=__doc__.split("\n\n")[0])
+    parser = parser_of("cuda_kernels.bench.counting", __doc__)
     parser.add_argument("--accesses", type=int, default=4_000_000, metavar="N", help="in bulk (default: %(default)s)")
-    parser.add_argument("--json", metavar="FILE", help="writes the measurement there as well")
     chosen = parser.parse_args(arguments)
     report = measure(chosen.accesses)
     if chosen.json:

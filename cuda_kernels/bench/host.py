@@ -9,7 +9,6 @@ initialised torch, and is timed until its result is there: once with an empty ca
 cache that this left (the median of three processes). Python keeps the bytecode of modules, as an installation has it.
 """
 
-import argparse
 import os
 import statistics
 import subprocess
@@ -18,9 +17,9 @@ import tempfile
 import time
 
 from cuda_kernels.bench.libraries import torch_library
-from cuda_kernels.bench.record import Product, where_and_when
+from cuda_kernels.bench.record import Product, parser_of, where_and_when
 from simlayout.errors import DeviceError, SimlayoutError
-from simlayout.files import check_writable, write_record
+from simlayout.files import write_record
 
 CALLS, PROCESSES = 50, 3
 
@@ -83,16 +82,13 @@ def _first_call(folder):
 
 def main(arguments=None):
     """Prints the times, and writes them where asked."""
-    parser = argparse.ArgumentParser(prog="python -m cuda_kernels.bench.host", description=__doc__.split("\n\n")[0])
-    parser.add_argument("--json", help="write the times to this file")
+    parser = parser_of("cuda_kernels.bench.host", __doc__)
     parser.add_argument("--size", type=int, default=64, help="M = N = K of the calls that are repeated")
     parser.add_argument("--rounds", type=int, default=30)
     options = parser.parse_args(arguments)
     if options.size < 1 or options.rounds < 1:
         raise SimlayoutError(f"--size {options.size}, --rounds {options.rounds}: both are at least 1")
     library = torch_library("torch is what matmul is compared with here")
-    if options.json:
-        check_writable(options.json)
     times = per_call(ways(library, options.size), options.rounds, library.torch.cuda.synchronize)
     for name, microseconds in times.items():
         print(f"{name:<24}{microseconds:>7.2f} us of the host per call", flush=True)

@@ -8,7 +8,6 @@ processes matter little; the best of several turns is reported, and Numba's comp
 ways are compared, bit by bit.
 """
 
-import argparse
 import json
 import math
 import os
@@ -19,6 +18,7 @@ from datetime import date
 import numpy as np
 
 from cuda_kernels.bench.counting import PACKAGES, cpu, installed
+from cuda_kernels.bench.record import parser_of
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import SimlayoutError
 from simlayout.files import write_whole
@@ -141,8 +141,7 @@ def table(report):
 
 def main(arguments=None):
     """The command."""
-    parser = argparse.ArgumentParser(prog="python -m cuda_kernels.bench.products", description=__doc__.split("\n\n")[0])
-    parser.add_argument("--json", metavar="FILE", help="writes the measurement there as well")
+    parser = parser_of("cuda_kernels.bench.products", __doc__)
     chosen = parser.parse_args(arguments)
     report = measure()
     if chosen.json:

@@ -2,6 +2,7 @@
 
 import ast
 import json
+from argparse import ArgumentParser, ArgumentTypeError
 from dataclasses import dataclass
 from datetime import date
 from math import isfinite
@@ -11,7 +12,7 @@ from cuda_kernels.kernels.hopper.epilogue import EPILOGUES
 from cuda_kernels.matmul.recipe import RESULTS
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import DeviceError, ParseError, SimlayoutError
-from simlayout.files import write_record
+from simlayout.files import check_writable, write_record
 
 SMS = 132
 """Streaming multiprocessors of the GPU of records that do not say: an H200 (NVIDIA H200 data sheet)."""
@@ -201,6 +202,22 @@ def _by_label(rows):
             theirs = row.get("cublas_tflops")
             yield Row("kernels", label, problem, None, 1e6 * row["seconds"], theirs and problem.flops / theirs / 1e6,
                       row.get("share"))
+
+
+def parser_of(module, doc):
+    """The ArgumentParser of `python -m module`, which measures: what the first paragraph of the module's doc says, and
+    --json, the name of a file that can be written, or None."""
+    parser = ArgumentParser(prog=f"python -m {module}", description=doc.split("\n\n")[0])
+    parser.add_argument("--json", metavar="FILE", type=_writable, help="write what was measured to this file")
+    return parser
+
+
+def _writable(path):
+    try:
+        check_writable(path)
+    except SimlayoutError as error:
+        raise ArgumentTypeError(str(error)) from None
+    return path
 
 
 def where_and_when(module, arguments):

@@ -19,6 +19,7 @@ from datetime import date
 import numpy as np
 
 from cuda_kernels.bench.counting import PACKAGES, cpu, installed
+from cuda_kernels.bench.record import parser_of
 from simlayout.files import write_whole
 
 
@@ -100,8 +101,7 @@ def table(report):
 
 def main(arguments=None):
     """The command."""
-    parser = argparse.ArgumentParser(prog="python -m cuda_kernels.bench.simulators", description=__doc__.split("\n\n")[0])
-    parser.add_argument("--json", metavar="FILE", help="writes the measurement there as well")
+    parser = parser_of("cuda_kernels.bench.simulators", __doc__)
     parser.add_argument("--ctas", type=int, default=16, metavar="N", help="CTAs that Numba's simulator runs (16)")
     parser.add_argument("--child", metavar="NAME", help=argparse.SUPPRESS)
     chosen = parser.parse_args(arguments)

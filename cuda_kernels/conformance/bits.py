@@ -6,7 +6,6 @@ Prints one line per variant and problem; exit status 1 if a bit differs. The rec
 a machine without a GPU can compare its own.
 """
 
-import argparse
 import hashlib
 import json
 import os
@@ -15,7 +14,8 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from cuda_kernels.bench import default_variants, where_and_when
+from cuda_kernels.bench.record import parser_of, where_and_when
+from cuda_kernels.bench.sets import default_variants
 from cuda_kernels.run.device import gpu_problem
 from cuda_kernels.run.runner import run
 from simlayout.errors import DeviceError
@@ -83,9 +83,8 @@ def compare_all(kernels):
 
 def main(arguments=None):
     """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m cuda_kernels.conformance.bits", description=__doc__.split("\n")[0])
+    parser = parser_of("cuda_kernels.conformance.bits", __doc__)
     parser.add_argument("--kernels", nargs="+", default=[], help="kernel names (default: all)")
-    parser.add_argument("--json", help="write the outcome to this file")
     options = parser.parse_args(arguments)
     outcomes = compare_all(options.kernels)
     wrong = sum(o.differ > 0 for o in outcomes)

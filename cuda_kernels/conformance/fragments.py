@@ -6,7 +6,6 @@ Prints one line per instruction, and every operand whose measured map is not the
 `fragments_mma` and `fragments_memory` say how the maps are measured, `fragments_records` what a record holds.
 """
 
-import argparse
 import json
 import os
 import sys
@@ -15,11 +14,13 @@ from functools import cache
 
 import numpy as np
 
+from cuda_kernels.bench.record import parser_of, where_and_when
 from cuda_kernels.conformance.fragments_memory import MatrixProbe, MovmatrixProbe, WmmaProbe
 from cuda_kernels.conformance.fragments_mma import MmaProbe, SparseProbe
 from cuda_kernels.conformance.fragments_probe import on_gpu
 from cuda_kernels.conformance.fragments_records import save
 from simlayout.errors import DeviceError
+from simlayout.files import write_whole
 from simlayout.hardware.matrix.fragments import FRAGMENTS
 from simlayout.hardware.matrix.sparse import SPARSE_MMAS
 from simlayout.hardware.matrix.wmma import WMMA_FRAGMENTS
@@ -99,9 +100,8 @@ def line(name, results):
 
 def main(arguments=None):
     """Prints the comparison, writes the files; exit status 1 if a map is not the model's."""
-    parser = argparse.ArgumentParser(prog="python -m cuda_kernels.conformance.fragments", description=__doc__.split("\n")[0])
+    parser = parser_of("cuda_kernels.conformance.fragments", __doc__)
     parser.add_argument("--record", help="write the measured maps to this .npz file")
-    parser.add_argument("--json", help="write the comparison to this file")
     parser.add_argument("--only", nargs="+", default=[""], help="only forms whose name contains one of these")
     parser.add_argument("--workers", type=int, default=min(WORKERS, os.cpu_count() or 1), help="processes on the one GPU")
     options = parser.parse_args(arguments)
@@ -124,9 +124,6 @@ def main(arguments=None):
 
 
 def _write(options, arguments, maps, results):
-    from cuda_kernels.bench import where_and_when
-    from simlayout.files import write_whole
-
     if not (options.record or options.json):
         return
     head = where_and_when("cuda_kernels.conformance.fragments", arguments)

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
+from cuda_kernels.bench.record import parser_of, where_and_when
 from cuda_kernels.conformance import ncu
 from cuda_kernels.kernels.hopper.config import HOPPER, Hopper
 from cuda_kernels.kernels.hopper.epilogue import EPILOGUES
@@ -248,11 +249,8 @@ def measure(folder, name):
 
 def main(arguments=None):
     """Prints each count as predicted and as measured; exit status 1 if one differs."""
-    from cuda_kernels.bench import where_and_when
-
-    parser = argparse.ArgumentParser(prog="python -m cuda_kernels.conformance.hopper", description=__doc__.split("\n\n")[0])
+    parser = parser_of("cuda_kernels.conformance.hopper", __doc__)
     parser.add_argument("--set", choices=SETS, default="plain", help="of products (default: %(default)s)")
-    parser.add_argument("--json", help="write the counts to this file")
     parser.add_argument("--keep", type=Path, help="keep ncu's report and its pages in this folder")
     parser.add_argument("--launch", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)

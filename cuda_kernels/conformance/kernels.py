@@ -21,8 +21,9 @@ from fractions import Fraction
 from functools import partial
 from pathlib import Path
 
-from cuda_kernels.bench import default_variants, where_and_when
+from cuda_kernels.bench.record import parser_of, where_and_when
 from cuda_kernels.bench.rungs import rungs
+from cuda_kernels.bench.sets import default_variants
 from cuda_kernels.build.assembler import program
 from cuda_kernels.build.compile import ptx
 from cuda_kernels.conformance import ncu
@@ -283,12 +284,11 @@ def recorded(variant):
 
 def main(arguments=None):
     """Prints the comparison, each count as predicted and as measured; exit status 1 if a known one differs."""
-    parser = argparse.ArgumentParser(prog="python -m cuda_kernels.conformance.kernels", description=__doc__.split("\n\n")[0])
+    parser = parser_of("cuda_kernels.conformance.kernels", __doc__)
     for name, size in (("M", 1000), ("N", 1384), ("K", 520)):
         parser.add_argument(f"-{name}", type=int, default=size)
     parser.add_argument("--kernels", nargs="+", default=[],
                         help="kernel names, or ladder for its rungs (default: all kernels)")
-    parser.add_argument("--json", help="write predictions and counts to this file")
     parser.add_argument("--keep", type=Path, help="keep the machine code, ncu's report and its pages in this folder")
     parser.add_argument("--launch", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)

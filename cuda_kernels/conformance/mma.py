@@ -7,7 +7,6 @@ the instruction that kernels use (`cuda_kernels.intrinsics.mma_sync`) and back. 
 NaN need only be a NaN. Exit status 1 if any result differs.
 """
 
-import argparse
 import inspect
 import io
 import json
@@ -17,7 +16,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from cuda_kernels.bench import where_and_when
+from cuda_kernels.bench.record import parser_of, where_and_when
 from cuda_kernels.conformance.mma_cases import classes, tiles
 from cuda_kernels.intrinsics import ctaid_x, tid_x, u64
 from cuda_kernels.intrinsics.instruction import Instruction
@@ -202,12 +201,11 @@ def selected(only):
 
 def main(arguments=None):
     """Prints the table; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m cuda_kernels.conformance.mma", description=__doc__.split("\n")[0])
+    parser = parser_of("cuda_kernels.conformance.mma", __doc__)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--outputs", type=int, default=1_000_000, help="elements of D in all (default: 1000000)")
     parser.add_argument("--only", nargs="+", default=[], help="only instructions whose name contains one of these")
     parser.add_argument("--cpu", action="store_true", help="run the kernels on the CPU machine")
-    parser.add_argument("--json", help="write the table to this file")
     parser.add_argument("--record", help="write one tile of every class, with what was found, to this .npz")
     options = parser.parse_args(arguments)
     try:

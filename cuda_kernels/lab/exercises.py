@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cuda_kernels.bench import where_and_when
+from cuda_kernels.bench.record import parser_of, where_and_when
 from cuda_kernels.build.assembler import program
 from cuda_kernels.build.compile import ptx
 from cuda_kernels.conformance import ncu
@@ -32,7 +32,7 @@ from cuda_kernels.kernels.warptile.warptile import KERNEL
 from cuda_kernels.run.check import rounded
 from cuda_kernels.run.cuda import Gpu
 from simlayout.errors import DeviceError
-from simlayout.files import check_writable, write_whole
+from simlayout.files import write_whole
 from simlayout.kernel import Kernel, Problem
 
 POWER = 3
@@ -158,18 +158,14 @@ def measure(families, keep=None):
 
 def main(arguments=None):
     """Prints a line per exercise, and each count as predicted and as measured where one differs: exit status 1 then."""
-    parser = argparse.ArgumentParser(prog="python -m cuda_kernels.lab.exercises",
-                                     description=__doc__.split("\n\n")[0])
+    parser = parser_of("cuda_kernels.lab.exercises", __doc__)
     parser.add_argument("--only", nargs="+", choices=FAMILIES, default=list(FAMILIES), help="these families (default: all)")
-    parser.add_argument("--json", help="write predictions and counts to this file")
     parser.add_argument("--keep", type=Path, help="keep the machine code, ncu's report and its pages in this folder")
     parser.add_argument("--launch", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.launch:
         launch_all(options.launch)
         return 0
-    if options.json:
-        check_writable(options.json)
     results = measure(options.only, options.keep)
     checked, wrong = 0, 0
     for label, *result in results:

@@ -5,12 +5,12 @@ are in L2; the cases differ in which CTAs read the same rows: neighbours, launch
 prints on which SM each CTA runs, alone and in clusters. Needs torch and a GPU of compute capability 9.0.
 """
 
-import argparse
 import statistics
 import sys
 from dataclasses import dataclass
 from functools import partial
 
+from cuda_kernels.bench.record import parser_of, where_and_when
 from cuda_kernels.intrinsics import (
     aligned_shared,
     ctaid_x,
@@ -28,7 +28,7 @@ from cuda_kernels.intrinsics import (
 )
 from cuda_kernels.kernels.hopper.order import quotient
 from simlayout.errors import SimlayoutError
-from simlayout.files import check_writable, write_record
+from simlayout.files import write_record
 
 BOX_ROWS, BOXES, STAGES = 128, 3, 4
 """Rows of a box, boxes of a stage, stages of the ring: 48 KB per stage, 192 KB under way per SM."""
@@ -133,14 +133,10 @@ def measure(library, cases=CASES):
 def main(arguments=None):
     """Prints a line per case, and writes them where asked."""
     from cuda_kernels.bench.libraries import torch_library
-    from cuda_kernels.bench.record import where_and_when
 
-    parser = argparse.ArgumentParser(prog="python -m cuda_kernels.lab.neighbours", description=__doc__.split("\n\n")[0])
-    parser.add_argument("--json", help="write what was measured to this file")
+    parser = parser_of("cuda_kernels.lab.neighbours", __doc__)
     options = parser.parse_args(arguments)
     library = torch_library("the arrays are torch's")
-    if options.json:
-        check_writable(options.json)
     rates, places = measure(library)
     for case, rate in rates:
         print(f"{case.name:<20}{rate / 1e3:>7.2f} TB/s")

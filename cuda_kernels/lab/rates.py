@@ -5,17 +5,18 @@ clock counter times it, so clock frequency and power limit do not matter. The sm
 the warp counts is the rate in `simlayout.hardware.tables.rates`.
 """
 
-import argparse
 import json
 from dataclasses import dataclass
 
 import numpy as np
 
+from cuda_kernels.bench.record import parser_of, where_and_when
 from cuda_kernels.build.compile import bound_kernel, signature
 from cuda_kernels.intrinsics import b32, clock64, ctaid_x, f32, register_array, st_global_b128, tid_x, u32, u64
 from cuda_kernels.kernels import common
 from cuda_kernels.run.device import gpu_problem
 from simlayout.errors import DeviceError
+from simlayout.files import write_whole
 from simlayout.hardware.tables.arch import LANES
 
 TURNS, CHAINS = 500, 16
@@ -85,16 +86,12 @@ def measure(name):
 
 def main(arguments=None):
     """Prints one line per instruction and, with --json, writes the record."""
-    parser = argparse.ArgumentParser(prog="python -m cuda_kernels.lab.rates", description=__doc__.split("\n")[0])
-    parser.add_argument("--json", help="write the rates to this file")
+    parser = parser_of("cuda_kernels.lab.rates", __doc__)
     options = parser.parse_args(arguments)
     rates = {name: measure(name).clocks for name in NAMES}
     for name, clocks in rates.items():
         print(f"{name}: {min(clocks.values()):.4f} clocks per instruction and SM; by warps per SM: {clocks}")
     if options.json:
-        from cuda_kernels.bench import where_and_when
-        from simlayout.files import write_whole
-
         record = {**where_and_when("cuda_kernels.lab.rates", arguments), "clocks_by_warps": rates}
         write_whole(options.json, json.dumps(record, indent=1))
 

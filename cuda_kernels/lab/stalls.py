@@ -10,8 +10,7 @@ import argparse
 import sys
 from dataclasses import asdict, dataclass
 
-from cuda_kernels.bench import where_and_when
-from cuda_kernels.bench.record import Product
+from cuda_kernels.bench.record import Product, parser_of, where_and_when
 from cuda_kernels.bench.run import compile_cases
 from cuda_kernels.bench.rungs import rungs
 from cuda_kernels.bench.sets import Case
@@ -19,7 +18,7 @@ from cuda_kernels.conformance import ncu
 from cuda_kernels.conformance.hopper import Transposed
 from cuda_kernels.kernels import KERNELS
 from simlayout.errors import DeviceError
-from simlayout.files import check_writable, write_record
+from simlayout.files import write_record
 
 REASONS = ("barrier", "branch_resolving", "dispatch_stall", "drain", "imc_miss", "lg_throttle", "long_scoreboard",
            "math_pipe_throttle", "membar", "mio_throttle", "misc", "no_instruction", "not_selected", "selected",
@@ -183,17 +182,14 @@ def cells(record):
 def main(arguments=None):
     """Prints a line per rung."""
     seeds = list(dict.fromkeys(rung.seed for rung in chosen()))
-    parser = argparse.ArgumentParser(prog="python -m cuda_kernels.lab.stalls", description=__doc__.split("\n\n")[0])
+    parser = parser_of("cuda_kernels.lab.stalls", __doc__)
     parser.add_argument("--seed", nargs="+", default=[], choices=seeds, help="whose rungs (default: all)")
     parser.add_argument("--size", type=int, default=8192, help="M = N = K (default: 8192, as in the README's table)")
-    parser.add_argument("--json", help="write what was seen to this file")
     parser.add_argument("--launch", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.launch:
         launch_all(chosen(options.seed), options.size)
         return 0
-    if options.json:
-        check_writable(options.json)
     rows = measure(options.seed, options.size)
     print(table(rows))
     if options.json:
