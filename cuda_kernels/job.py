@@ -106,32 +106,19 @@ def time_on_gpu(kernel, M, N, K):
 
 
 def table(report):
-    """The per-access table as text, at most 100 columns."""
-    if any(predicted.bytes for _, _, predicted, _ in report.rows):
-        return _table_of_engines(report)
-    head = f"{'access':<15}{'instruction':<16}{'instructions':>13}{'wavefronts':>12}{'ideal':>12}{'excess':>10}{'each':>6}"
+    """The per-access table as text, at most 100 columns: in bytes, too, where TMA and wgmma access shared memory."""
+    engines = any(predicted.bytes for _, _, predicted, _ in report.rows)
     executed = any(counted is not None for *_, counted in report.rows)
-    lines = [head + ("  executed" if executed else "")]
+    head = (f"{'access':<11}{'instruction':<31}{'instructions':>13}{'wavefronts':>12}{'TMA bytes':>14}" if engines else
+            f"{'access':<15}{'instruction':<16}{'instructions':>13}{'wavefronts':>12}{'ideal':>12}{'excess':>10}{'each':>6}")
+    lines = [head + "  executed" * executed]
     for name, instruction, predicted, counted in report.rows:
-        line = (f"{name:<15}{instruction:<16}{predicted.instructions:>13}{predicted.wavefronts:>12}{predicted.ideal:>12}"
+        line = (f"{name:<11}{instruction:<31}{predicted.instructions:>13}{predicted.wavefronts or '':>12}"
+                f"{predicted.bytes or '':>14}" if engines else
+                f"{name:<15}{instruction:<16}{predicted.instructions:>13}{predicted.wavefronts:>12}{predicted.ideal:>12}"
                 f"{predicted.excess:>10}{predicted.excess_per_instruction:>6.3g}")
         if executed:
             line += "  missing" if counted is None else "  equal" if predicted.agrees(counted) else \
-                f"  {counted.instructions} / {counted.wavefronts} / {counted.ideal}"
-        lines.append(line)
-    return "\n".join(lines)
-
-
-def _table_of_engines(report):
-    """The table of a kernel whose shared memory TMA and wgmma access."""
-    executed = any(counted is not None for *_, counted in report.rows)
-    head = f"{'access':<11}{'instruction':<31}{'instructions':>13}{'wavefronts':>12}{'TMA bytes':>14}"
-    lines = [head + ("  executed" if executed else "")]
-    for name, instruction, predicted, counted in report.rows:
-        line = (f"{name:<11}{instruction:<31}{predicted.instructions:>13}{predicted.wavefronts or '':>12}"
-                f"{predicted.bytes or '':>14}")
-        if executed:
-            line += "  missing" if counted is None else "  equal" if predicted.agrees(counted) else \
-                f"  {counted.instructions} / {counted.wavefronts} / {counted.bytes}"
+                f"  {counted.instructions} / {counted.wavefronts} / {counted.bytes if engines else counted.ideal}"
         lines.append(line.rstrip())
     return "\n".join(lines)

@@ -19,7 +19,16 @@ from simlayout.programs.modules import Kernel, Library
 from simlayout.programs.numba_driver import CONTEXT
 
 
-class Device:
+class _Simulated:
+    """A class of cuda.core of which the rest is refused by name."""
+
+    def __getattr__(self, name):
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise MachineError(f"{type(self).__name__}.{name} of cuda.core is not simulated")
+
+
+class Device(_Simulated):
     """cuda.core.Device. binding: the SimulatedBinding."""
 
     def __init__(self, binding: Any, number: int = 0):
@@ -51,18 +60,13 @@ class Device:
     def sync(self) -> None:
         """Nothing is under way."""
 
-    def __getattr__(self, name):
-        if name.startswith("_"):
-            raise AttributeError(name)
-        raise MachineError(f"Device.{name} of cuda.core is not simulated")
-
 
 @dataclass(frozen=True)
 class _Handle:
     handle: Any
 
 
-class Stream:
+class Stream(_Simulated):
     """cuda.core.Stream of a handle."""
 
     def __init__(self, handle: int):
@@ -81,11 +85,6 @@ class Stream:
 
     def close(self) -> None:
         """Nothing is held."""
-
-    def __getattr__(self, name):
-        if name.startswith("_"):
-            raise AttributeError(name)
-        raise MachineError(f"Stream.{name} of cuda.core is not simulated")
 
 
 @dataclass(frozen=True)

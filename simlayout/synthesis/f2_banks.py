@@ -8,8 +8,8 @@ of P cause conflicts:
 - Two F with the same kernel cost the same. A chunk number of n bits has [n over b] kernels (the Gaussian binomial):
   11,811 for a 16x64 tile of f16, which has more than 10**14 matrices.
 - Where the lanes of a phase XOR (no carries), their differences are a space U, and the phase takes one wavefront for each
-  element of U that lies in the kernel (`hardware.banks.by_rank`). The excess of all accesses together is therefore a sum
-  over differences: each has a weight, and costs it if it is in the kernel.
+  element of U that lies in the kernel. The excess of all accesses together is therefore a sum over differences: each has
+  a weight, and costs it if it is in the kernel.
 - Where they carry, the layout is free of conflicts exactly if no difference of two lanes is in the kernel. The weights count
   pairs of lanes then, and a kernel that holds any has an excess of at least 1.
 

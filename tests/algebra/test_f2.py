@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from by_rank import wavefronts_by_rank
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -9,8 +10,7 @@ import simlayout as sl
 from simlayout.algebra.f2 import F2Map, product, rank
 from simlayout.codegen.reader import compile_source
 from simlayout.codegen.symbols import symbol
-from simlayout.errors import AddressError, InstructionError, LayoutError
-from simlayout.hardware.banks.by_rank import wavefronts_by_rank
+from simlayout.errors import LayoutError
 
 BANK_RULES = [f"{op}.shared.b{bits}" for op in ("ld", "st") for bits in (8, 16, 32, 64, 128)] + [
     "ld.b64", "ldmatrix.x1", "ldmatrix.x2", "ldmatrix.x4", "ldmatrix.x4.trans", "stmatrix.x4"]
@@ -148,13 +148,3 @@ def test_the_closed_form_is_what_counting_finds(instruction, data):
     base = data.draw(st.integers(0, 4096 // step)) * step
     counted = sl.analyze(instruction, addresses_of(np.array([columns]), np.array([base]))).wavefronts
     assert wavefronts_by_rank(instruction, columns) == counted[0]
-
-
-@pytest.mark.parametrize("instruction, columns, error, fault", [
-    ("cp.async.cg.16", (16,) * 5, InstructionError, "no closed form"),
-    ("ld.shared.b64", (4,) * 5, AddressError, "multiples of 8"),
-    ("ld.shared.b32", (4,) * 4, AddressError, "5 multiples of 4"),
-    ("ld.shared.b32", (-4,) * 5, AddressError, "5 multiples")])
-def test_what_has_no_closed_form_is_refused(instruction, columns, error, fault):
-    with pytest.raises(error, match=fault):
-        wavefronts_by_rank(instruction, columns)

@@ -4,6 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from by_rank import wavefronts_by_rank
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiers import given_few, sweep_but
@@ -11,7 +12,6 @@ from tiers import given_few, sweep_but
 import simlayout as sl
 from simlayout.errors import AddressError, InstructionError, LayoutError
 from simlayout.hardware import ARCHES, analyze, arch_of, instruction
-from simlayout.hardware.banks.by_rank import wavefronts_by_rank
 from simlayout.hardware.banks.phases import phases
 from simlayout.hardware.tables.instructions import instructions_of
 

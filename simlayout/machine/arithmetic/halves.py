@@ -15,7 +15,7 @@ from simlayout.machine.arithmetic.rounding import encoder, odd_sum
 _U0, _U13, _U16 = U64(0), U64(13), U64(16)
 _HALF, _SIGN, _SIZE = U64(0xFFFF), U64(0x8000), U64(0x7FFF)
 _INFINITY = {"f16": U64(0x7C00), "bf16": U64(0x7F80)}
-_LEAST_NORMAL, _LEAST_NORMAL_BF16 = U64(0x0400), U64(0x0080)
+_LEAST_NORMAL = U64(0x0400)
 _ONE = {"f16": U64(0x3C00), "bf16": U64(0x3F80)}
 _SCALE, _GREAT, _NAN, _ZERO = F32(2.0**112), F32("inf"), F32("nan"), F64(0)
 _CANONICAL = U64(0x7FFF)
@@ -82,15 +82,6 @@ def flush_f16(bits: Carrier) -> Carrier:
     '0x8000'
     """
     return select(bits & _SIZE < _LEAST_NORMAL, bits & _SIGN, bits)
-
-
-def flush_bf16(bits: Carrier) -> Carrier:
-    """.ftz of bf16.
-
-    >>> hex(flush_bf16(np.uint64(0x807F)))
-    '0x8000'
-    """
-    return select(bits & _SIZE < _LEAST_NORMAL_BF16, bits & _SIGN, bits)
 
 
 @cache

@@ -6,7 +6,6 @@ addresses lie in one word; where equal words are not merged (atomics), every lan
 """
 
 from simlayout.algebra.f2 import rank
-from simlayout.errors import AddressError, InstructionError
 from simlayout.hardware.banks.model import WORD_BYTES
 from simlayout.hardware.tables.arch import DEFAULT_ARCH
 from simlayout.hardware.tables.instructions import instruction as row_of
@@ -15,10 +14,9 @@ from simlayout.hardware.tables.instructions import instruction as row_of
 def wavefronts_by_rank(instruction, columns, arch=DEFAULT_ARCH):
     """Wavefronts of a warp with all lanes active, lane l at constant ^ columns[i] ^ ... for the bits i that are set in l.
 
-    instruction: a name or row whose rule is "banks" (loads, stores, ldmatrix, stmatrix, reductions). columns: five byte
+    instruction: the name of one whose rule is "banks" (loads, stores, ldmatrix, stmatrix, reductions). columns: five byte
     distances (six in a wave of 64 lanes), each a multiple of the instruction's bytes. arch: whose instruction it is. The
-    constant does not matter: it permutes the banks. Raises InstructionError for other instructions, AddressError for other
-    columns.
+    constant does not matter: it permutes the banks.
 
     >>> wavefronts_by_rank("ld.shared.b32", (4, 8, 16, 32, 64)), wavefronts_by_rank("ld.shared.b32", (128, 256, 4, 8, 16))
     (1, 4)
@@ -26,12 +24,6 @@ def wavefronts_by_rank(instruction, columns, arch=DEFAULT_ARCH):
     16
     """
     op = row_of(instruction, arch)
-    lane_bits = op.lanes.bit_length() - 1
-    if op.rule != "banks":
-        raise InstructionError(f"{op} has no closed form: what it costs depends on more than the words of a phase")
-    if len(columns) != lane_bits or any(c < 0 or c % op.bytes for c in columns):
-        raise AddressError(f"columns {tuple(columns)}: {op} takes {lane_bits} multiples of {op.bytes} bytes, one per bit "
-                           "of a lane")
     pairs = columns[0] == 0 or columns[1] == 0           # `model.paired`: lane ^ 1 or lane ^ 2 has the same address
     groups = op.paired_groups if op.paired_groups and pairs else op.groups
     return op.times * sum(_of_group(op, columns, group) for group in groups)
