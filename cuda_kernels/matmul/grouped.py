@@ -8,12 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from cuda_kernels.kernels.hopper.grouping import check_offsets, scales_of_groups
-from cuda_kernels.kernels.hopper.kernel import kernel_of
 from cuda_kernels.kernels.hopper.rules import fault_of
 from cuda_kernels.kernels.hopper.scaling import scaled_by, scales_of
 from cuda_kernels.matmul.arrays import TAKEN, look, operand
-from cuda_kernels.matmul.choose.choice import choose
-from cuda_kernels.matmul.choose.figures import figures_of
 from cuda_kernels.matmul.product import Matrices, Work
 from cuda_kernels.matmul.recipe import (
     NEW,
@@ -29,7 +26,6 @@ from cuda_kernels.matmul.recipe import (
     result_of,
 )
 from cuda_kernels.matmul.steps import INT_LIMIT, HopperSteps, steps_for
-from cuda_kernels.matmul.tune.kept import kept
 from cuda_kernels.run import driver
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import DeviceError, SimlayoutError
@@ -58,14 +54,12 @@ class GroupedSteps(HopperSteps):
     def configure(self, kernel, wanted):
         """The kernel that is given, grouped, else the one that is kept, else one that is chosen."""
         if kernel is None:
-            config = kept(self.cuda, self.device, wanted) if self.use_kept else None
-            suited = kernel_of(config or choose(wanted, figures_of(self.cuda, self.device)))
+            suited = self.chosen(wanted)
         else:
             taken = kernel.taking(wanted.types, wanted.out, (wanted.a_major, wanted.b_major), wanted.scaled)
             suited = taken.variant(grouped=True, split=False)
-        config = suited.options
-        sizes = config.turned(wanted.M, wanted.N)
-        most = config.tiles(*sizes, wanted.matrices) * wanted.matrices       # whatever the offsets say
+        sizes = suited.options.turned(wanted.M, wanted.N)
+        most = suited.options.tiles(*sizes, wanted.matrices) * wanted.matrices       # whatever the offsets say
         if most >= INT_LIMIT:
             raise SimlayoutError(f"{wanted.matrices} groups of up to {wanted.M} rows may have {most} tiles: the kernels "
                                  f"count up to {INT_LIMIT - 1}")

@@ -254,8 +254,7 @@ class HopperSteps(Steps):
         if kernel and kernel.grouped:
             raise SimlayoutError("grouped = True: this product has no groups; use grouped_matmul, or grouped=False")
         if kernel is None:
-            config = kept(self.cuda, self.device, wanted) if self.use_kept else None
-            suited = kernel_of(config or choose(wanted, figures_of(self.cuda, self.device)))
+            suited = self.chosen(wanted)
         else:
             suited = kernel.taking(wanted.types, wanted.out, (wanted.a_major, wanted.b_major), wanted.scaled,
                                    wanted.epilogue)
@@ -263,6 +262,11 @@ class HopperSteps(Steps):
         if tiles >= INT_LIMIT:
             raise SimlayoutError(f"{tiles} tiles in one product: multiply fewer matrices at a time")
         return suited
+
+    def chosen(self, wanted):
+        """The kernel that is kept for what is wanted, else the one that is chosen."""
+        config = kept(self.cuda, self.device, wanted) if self.use_kept else None
+        return kernel_of(config or choose(wanted, figures_of(self.cuda, self.device)))
 
     def makers(self, kernel, inputs, c, count):
         """{role: the TensorMapMaker} of A, B and, where TMA stores it, C."""

@@ -1,7 +1,6 @@
 """Products by their sizes are what matmul looks for, and `simlayout tune` takes them from a command line or a file."""
 
 import json
-import sys
 
 import numpy as np
 import pytest
@@ -10,6 +9,7 @@ from host_kit import DTYPES, aligned, install
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from cuda_kernels.matmul import steps
 from cuda_kernels.matmul.choose.wanted import Wanted
 from cuda_kernels.matmul.grouped import plan_grouped_matmul
 from cuda_kernels.matmul.matmul import plan_matmul
@@ -55,9 +55,7 @@ def looked_for(M, N, K, call):
     looked = []
     with pytest.MonkeyPatch.context() as patch:
         _, torch = install(patch)
-        for room in ("steps", "grouped"):
-            module = sys.modules[f"cuda_kernels.matmul.{room}"]
-            patch.setattr(module, "kept", lambda cuda, device, wanted: looked.append(wanted))
+        patch.setattr(steps, "kept", lambda cuda, device, wanted: looked.append(wanted))
         call(torch)
         return looked, driver.cuda()
 
