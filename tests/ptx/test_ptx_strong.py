@@ -5,6 +5,7 @@ import pytest
 from ptx_texts import module
 
 import simlayout as sl
+from simlayout.machine.engine.global_shadow import GlobalShadow
 
 PASSED_ON = """
 ld.param.u64 %rd1, [kernel_param_0];
@@ -156,3 +157,36 @@ def test_an_element_of_a_vector_that_nothing_reads_is_not_read(used, kinds):
     trace = sl.ptx.load(text).entry().run(1, 64, np.zeros(64, np.uint32), hazards="report")
     found = {hazard.kind for hazard in trace.hazards}
     assert found & kinds if kinds else not found
+
+
+COUNTED = """
+ld.param.u64 %rd1, [kernel_param_0];
+mov.u32 %r1, %tid.x;
+atom.global.add.u32 %r2, [%rd1], %r1;
+mul.wide.u32 %rd2, %r1, 4;
+add.s64 %rd2, %rd1, %rd2;
+WRITE st.global.u32 [%rd2+4], %r2;
+ret;
+"""
+"""All threads add their numbers to one element, and store what they found behind it."""
+
+
+def test_an_atomic_of_a_warp_on_one_address_is_one_access_to_whoever_looks_for_races(monkeypatch):
+    entered, enter = [], GlobalShadow.enter
+    monkeypatch.setattr(GlobalShadow, "enter", lambda *args, **more: entered.append(args[3]) or enter(*args, **more))
+    out = np.zeros(97, np.uint32)
+    trace = sl.ptx.load(module(COUNTED.replace("WRITE", "//"), ("u64",))).entry().run(3, 96, out, hazards="report")
+    assert out[0] == 3 * sum(range(96)) and trace.hazards == ()
+    assert [len(lanes) for lanes in entered] == [32] * 9
+
+
+def test_a_plain_store_races_with_an_atomic_of_any_lane_of_a_warp():
+    text = module(COUNTED.replace("WRITE", "").replace("+4", ""), ("u64",))
+    hazards = sl.ptx.load(text).entry().run(1, 64, np.zeros(96, np.uint32), hazards="report").hazards
+    assert ("global race", tuple(range(32))) in {(found.kind, found.second.lanes) for found in hazards}
+
+
+def test_an_atomic_outside_of_an_array_names_the_lane():
+    text = module(COUNTED.replace("WRITE", "//").replace("[%rd1], %r1", "[%rd1+400], %r1"), ("u64",))
+    with pytest.raises(sl.HazardError, match="out of bounds: .* lanes? 0"):
+        sl.ptx.load(text).entry().run(1, 32, np.zeros(96, np.uint32))

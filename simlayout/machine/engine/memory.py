@@ -351,17 +351,32 @@ class GlobalPointer:
         active: bool [32]; alignment, strong: as of `read`; width: bytes of a value, if each lane stores a vector of them.
         Raises AddressError.
         """
-        nbytes = data.shape[1]
+        alignment = alignment or data.shape[1]
+        positions, data, before = self._store(active, data, alignment)
+        if positions.size and self._allocation.shadow is not None:
+            after = self._allocation.window(data.shape[1])[positions]
+            store = Store(data, before, after, gcd(width or data.shape[1], alignment), strong)
+            self._allocation.wrote(positions, active, store, alignment)
+
+    def poke(self, active: np.ndarray, data: np.ndarray) -> None:
+        """As `write`, but nobody is told: what an atomic leaves, which `update` has told of."""
+        self._store(active, data, data.shape[1])
+
+    def update(self, active: np.ndarray, nbytes: int) -> None:
+        """Tells that each active lane changes nbytes where it points by an atomic, whose lanes do so one after another."""
+        if self._allocation.shadow is not None:
+            positions = self._allocation.positions(self.offset, active, nbytes, nbytes, "writes")
+            held = self._allocation.window(nbytes)[positions]
+            self._allocation.wrote(positions, active, Store(held, held, held, nbytes, True), nbytes)
+
+    def _store(self, active, data, alignment):
+        """Stores uint8 [32, nbytes]; (positions, what is stored, what was there before), of the active lanes."""
         if not self._allocation.bytes.flags.writeable:
             raise AddressError(f"the {self._allocation.text} is read-only: pass a writeable array")
-        alignment = alignment or nbytes
-        positions = self._allocation.positions(self.offset, active, nbytes, alignment, "writes")
-        if positions.size:
-            window, data, launch = self._allocation.window(nbytes), data[active], self._allocation.launch
-            before = window[positions]
-            if launch is not None and (before != data).any():
-                launch.changes += 1
-            window[positions] = data
-            if self._allocation.shadow is not None:
-                store = Store(data, before, window[positions], gcd(width or nbytes, alignment), strong)
-                self._allocation.wrote(positions, active, store, alignment)
+        positions = self._allocation.positions(self.offset, active, data.shape[1], alignment, "writes")
+        window, data, launch = self._allocation.window(data.shape[1]), data[active], self._allocation.launch
+        before = window[positions]
+        if launch is not None and (before != data).any():
+            launch.changes += 1
+        window[positions] = data
+        return positions, data, before

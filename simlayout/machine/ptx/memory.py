@@ -243,13 +243,14 @@ class MemoryTwins:
         self._asks("atom", addresses, self.active, update.bytes)
         for pointer, lanes in self.pointers(addresses, self.active, update.bytes, "updates"):
             which = np.flatnonzero(lanes)
+            pointer.update(lanes, update.bytes)
             for turn in in_turn(pointer.offset[which]):
                 now = np.zeros(LANES, bool)
                 now[which[turn]] = True
                 held[now] = pointer.peek(now, update.bytes).view(update.dtype)[now]
                 data = np.zeros((LANES, update.count), update.dtype)
                 data[now] = update.in_l2(held[now], [value[now] for value in values])
-                pointer.write(now, data.view(np.uint8), strong=True)
+                pointer.poke(now, data.view(np.uint8))
                 self._updated("global", addresses, which[turn], held[now].astype(update.dtype), data[now], order)
 
     def _updated(self, space, addresses, lanes, found, left, order):
