@@ -84,13 +84,39 @@ def test_every_spelling_of_every_row_computes_what_its_twin_does(name):
     ("add", ("s8",), r"add\.s8 is not an instruction that is known here; add is: add\.INTEGER, add\.sat\.s32"),
     ("fma", ("f32",), r"fma\.f32 is not .* fma is: fma\.RND\{\.ftz\}\{\.sat\}\.f32"),
     ("cvt", ("rn", "s32", "f32"), r"cvt\.rn\.s32\.f32 is not an instruction"),
-    ("add", ("s32", "sat"), r"add\.s32\.sat is not an instruction"),
+    ("add", ("s32", "s32"), r"add\.s32\.s32 is not an instruction"),
+    ("cvt", ("u8", "ftz", "f16"), r"cvt\.u8\.ftz\.f16 is not an instruction"),
     ("add", (), "add is not an instruction"),
     ("fma", ("rn", "ftz", "f32x2"), r"fma\.rn\.ftz\.f32x2 needs sm_100 or newer, and the machine is an sm_90: compile for"),
 ])
 def test_what_ptx_lacks_is_refused_by_name(opcode, modifiers, says):
     with pytest.raises(InstructionError, match=says):
         lane_op(opcode, modifiers)
+
+
+@pytest.mark.parametrize("as_ptxas_takes_it", ["min.s32.relu", "max.s16x2.relu", "add.s32.sat", "fma.f32.rn", "setp.u32.lt",
+                                               "cvt.f32.s32.rn", "min.f32.NaN", "abs.f32.ftz", "prmt.f4e.b32",
+                                               "ex2.f32.approx"])
+def test_modifiers_stand_in_any_order_as_cudas_headers_have_them(as_ptxas_takes_it):
+    opcode, *modifiers = as_ptxas_takes_it.split(".")
+    form = next(form for form in TABLES if form.opcode == opcode and form.in_order(tuple(modifiers)))
+    written = form.in_order(tuple(modifiers))
+    assert written != tuple(modifiers) and sorted(written) == sorted(modifiers)
+    one, other = lane_op(opcode, written), lane_op(opcode, tuple(modifiers))
+    assert (one.results, one.sources) == (other.results, other.sources)
+    rows = operands(np.random.default_rng(0), opcode, one.sources, 40)
+    assert computed(one, rows) == computed(other, rows)
+
+
+@given(data=st.data())
+def test_an_order_of_modifiers_that_leaves_the_types_in_theirs_never_means_another_instruction(data):
+    form = data.draw(st.sampled_from(TABLES))
+    modifiers = data.draw(st.sampled_from(list(form.spelled())))
+    types = [modifier for modifier in modifiers if modifier[-1].isdigit()]
+    mixed, left = list(data.draw(st.permutations(modifiers))), iter(types)
+    mixed = tuple(next(left) if modifier[-1].isdigit() else modifier for modifier in mixed)
+    one, other = lane_op(form.opcode, modifiers), lane_op(form.opcode, mixed)
+    assert (one.results, one.sources, one.section) == (other.results, other.sources, other.section)
 
 
 def test_no_instruction_stands_in_two_rows():

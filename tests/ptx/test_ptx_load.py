@@ -138,6 +138,14 @@ def test_a_launch_that_the_entry_forbids_is_refused(directives, block, cluster, 
         entry.run(4, block, np.zeros(64, np.int32), cluster=cluster)
 
 
+@pytest.mark.parametrize("instruction", [
+    "ld.shared.f33 %f1, [tile]", "st.shared.f33 [tile], %f1", "ld.f32.shared %f1, [tile]",
+    "ld.shared.v2.x {%f1, %f2}, [tile]", "ld.global.f33 %f1, [%rd1]"])
+def test_a_type_of_memory_that_ptx_lacks_is_told_with_its_line(instruction):
+    read = sl.ptx.read(module(f"{instruction};\nret;", before=".shared .b8 tile[16];"))
+    assert [one.name for one in read.unsupported] == [instruction.split()[0]] and read.unsupported[0].line > 1
+
+
 def test_a_cluster_that_the_entry_requires_need_not_be_given():
     body = WRITE.replace("%tid.x;", "%tid.x; mov.u32 %r2, %cluster_nctarank;").replace("], %r1", "], %r2")
     out = np.zeros(32, np.int32)

@@ -7,7 +7,7 @@ place it keeps one. The parts are executed one by one here, but counted as what 
 
 from dataclasses import dataclass, field
 
-from simlayout.machine.arithmetic.carriers import width_of
+from simlayout.machine.arithmetic.carriers import WIDTHS
 from simlayout.machine.ptx import syntax
 
 WHOLES = (16, 8, 4)
@@ -53,7 +53,7 @@ def _part(statement):
     if not isinstance(statement, syntax.Instruction) or statement.opcode not in PARTS or statement.guard is not None:
         return None
     space, *vector, type = statement.modifiers if len(statement.modifiers) > 1 else ("", "")
-    store, size = statement.opcode == "st", width_of(type) // 8 * (2 if vector == ["v2"] else 1) if type else 0
+    store, size = statement.opcode == "st", WIDTHS.get(type, 0) // 8 * (2 if vector == ["v2"] else 1)
     if space not in ("shared", "shared::cta") or vector not in ([], ["v2"]) or size not in PARTS[statement.opcode]:
         return None
     plain = len(statement.operands) == 2 and isinstance(statement.operands[not store], syntax.Address)

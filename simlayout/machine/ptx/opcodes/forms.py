@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 from simlayout.machine.arithmetic.carriers import width_of
 
+_TYPE = re.compile(r"[a-z]+[0-9]+(m[0-9]+)?(x[0-9])?")
 _SLOT = re.compile(r"\{\.([^}]+)\}|\.([^.{]+)")
 
 SLOTS = {
@@ -70,6 +71,24 @@ class Form:
             if there:
                 rest.pop(0)
         return None if rest else SimpleNamespace(**found)
+
+    def in_order(self, modifiers: tuple[str, ...]) -> tuple[str, ...] | None:
+        """The same modifiers as this form has them, or None if it has others. Types stay in their order, which says what is
+        converted to what.
+
+        >>> Form("add{.RND}{.ftz}.f32", "f32", "f32 f32", None, "").in_order(("f32", "ftz", "rn"))
+        ('rn', 'ftz', 'f32')
+        """
+        made, rest = [], list(modifiers)
+        for _, optional, choices in self.places:
+            chosen = next((modifier for modifier in rest if modifier in choices), None)
+            if chosen is not None:
+                made.append(chosen)
+                rest.remove(chosen)
+            elif not optional:
+                return None
+        right = not rest and [*filter(_TYPE.fullmatch, made)] == [*filter(_TYPE.fullmatch, modifiers)]
+        return tuple(made) if right else None
 
     def spelled(self) -> Iterator[tuple[str, ...]]:
         """Every tuple of modifiers of this form.

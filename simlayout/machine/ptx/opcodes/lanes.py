@@ -48,7 +48,8 @@ class LaneOp:
 
 @lru_cache(None)
 def lane_op(opcode: str, modifiers: tuple[str, ...]) -> LaneOp:
-    """The LaneOp of an opcode with its modifiers, which stand in PTX's order.
+    """The LaneOp of an opcode with its modifiers. They stand in PTX's order, or in another one: ptxas takes most of them,
+    and CUDA's headers write min.s32.relu.
 
     Raises InstructionError for an opcode that is not in the tables, or modifiers that it does not have.
 
@@ -64,11 +65,12 @@ div.SIGNED, div.RND{.ftz}.f32, div.RND.f64, div.approx{.ftz}.f32, div.full{.ftz}
     forms = FORMS.get(opcode)
     if not forms:
         raise InstructionError(f"the machine has no {opcode}")
-    for form in forms:
-        found = form.match(modifiers)
-        if found is not None:
-            return LaneOp(form.types(form.results, found), form.types(form.sources, found), form.build(found), form.section,
-                          form.target)
+    for order in (modifiers, *filter(None, (form.in_order(modifiers) for form in forms))):
+        for form in forms:
+            found = form.match(order)
+            if found is not None:
+                return LaneOp(form.types(form.results, found), form.types(form.sources, found), form.build(found),
+                              form.section, form.target)
     if opcode in ("add", "sub", "mul", "fma") and modifiers[-1:] == ("f32x2",):
         raise InstructionError(f"{'.'.join((opcode, *modifiers))} needs sm_100 or newer, and the machine is an sm_90: "
                                "compile for sm_90a")
