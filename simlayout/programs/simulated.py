@@ -39,9 +39,10 @@ def simulate(kernel: Any, *, arch: str = DEFAULT_ARCH, hazards: str = "raise",
 
 
 class Simulated:
-    """A kernel on a device that is simulated. `simulated[grid, block, stream, shared_bytes](*args)` launches it.
+    """A kernel on a device that is simulated. `simulated[grid, block, stream, shared_bytes](*args)` launches it; one of
+    Triton `simulated[grid](*args)`, whose grid may be a tuple.
 
-    kernel: the adapter of its library, which has `launch`.
+    kernel: the adapter of its library, which has `launch`, and `grid_alone` if its launches have a grid alone.
     """
 
     def __init__(self, kernel: Any):
@@ -49,7 +50,8 @@ class Simulated:
 
     def __getitem__(self, configuration: Any) -> Callable[..., Trace]:
         """What launches it: grid; or grid, block and, if they are wanted, a stream and bytes of dynamic shared memory."""
-        given = configuration if isinstance(configuration, tuple) else (configuration,)
+        listed = isinstance(configuration, tuple) and not getattr(self._kernel, "grid_alone", False)
+        given = configuration if listed else (configuration,)
         if not 1 <= len(given) <= 4:
             raise MachineError(f"a launch has [grid, block, stream, shared_bytes], not {len(given)} of them")
         grid, block, _, shared_bytes = given + (1, 1, 0, 0)[len(given):]

@@ -66,6 +66,8 @@ class _Driver:
 class TritonKernel:
     """What triton.jit makes, on a SimulatedDevice; compiled once per specialization."""
 
+    grid_alone = True
+
     def __init__(self, kernel: Any, device: SimulatedDevice):
         self._device, self._notes, self._modules = device, [], {}
         self._kernel = self._own(kernel)
@@ -73,7 +75,7 @@ class TritonKernel:
     def launch(self, grid: Any, block: Any, shared_bytes: int, args: tuple, options: dict) -> Trace:
         """Runs it once; its arrays are changed in place. options: constexprs, num_warps and what else Triton takes. Raises
         what Triton raises."""
-        if (block, shared_bytes) != (1, 0):
+        if isinstance(grid, tuple) and any(isinstance(each, tuple) for each in grid):
             raise MachineError("a Triton kernel is launched with [grid] alone: num_warps=, given to the call, is its block")
         compiled, (size, values) = self._compiled(grid, args, options)
         entry, metadata = self._module(compiled)[compiled.name], compiled.metadata

@@ -182,6 +182,20 @@ def test_triton_is_as_before_after_a_simulation_that_fails():
     assert driver._active is before
 
 
+@triton.jit
+def places(out):
+    at = tl.program_id(0) + tl.num_programs(0) * (tl.program_id(1) + tl.num_programs(1) * tl.program_id(2))
+    tl.store(out + at, 100 * tl.program_id(0) + 10 * tl.program_id(1) + tl.program_id(2))
+
+
+@pytest.mark.parametrize("grid", [(5,), 5, (3, 2), (2, 3, 2), lambda meta: (2, 4)])
+def test_a_grid_has_up_to_three_numbers_as_triton_takes_them(grid):
+    size = (*(grid({}) if callable(grid) else grid if isinstance(grid, tuple) else (grid,)), 1, 1)[:3]
+    out, (x, y, z) = np.zeros(size[::-1], np.int32), np.indices(size[::-1])[::-1]
+    sl.simulate(places)[grid](out)
+    assert (out == 100 * x + 10 * y + z).all()
+
+
 def test_a_block_is_refused_because_num_warps_says_it():
     with pytest.raises(MachineError, match="num_warps="):
         sl.simulate(scaled_sum)[(1,), 128](np.zeros(4))
