@@ -1,10 +1,10 @@
 """Pages: Markdown files of a package that a command lists and prints, and that a repository shows as they are."""
 
 from dataclasses import dataclass
-from difflib import get_close_matches
 from importlib.resources import files
 
 from simlayout.errors import SimlayoutError
+from simlayout.wording import meant
 
 __all__ = ["Page", "Pages"]
 
@@ -45,7 +45,5 @@ class Pages:
         """The Page of that name; SimlayoutError, with the nearest name and all that there are, if there is none."""
         known = {p.name: p for p in self.all()}
         if name not in known:
-            near = get_close_matches(name, known, 1)
-            hint = f" (did you mean {near[0]}?)" if near else ""
-            raise SimlayoutError(f"no page {name!r} in {self.what}{hint}; there are {', '.join(known)}")
+            raise SimlayoutError(f"no page {name!r} in {self.what}{meant(name, known)}; there are {', '.join(known)}")
         return known[name]

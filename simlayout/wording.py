@@ -1,4 +1,6 @@
-"""Numbers with their words."""
+"""Numbers with their words, and words that were nearly right."""
+
+from difflib import get_close_matches
 
 
 def counted(number, what):
@@ -17,6 +19,16 @@ def plural(what):
     ('wavefronts', 'passes')
     """
     return what + ("es" if what.endswith(("ch", "ss")) else "s")
+
+
+def meant(word, known):
+    """What was probably meant by a word that is not among the known ones, for an error; "" where none is near.
+
+    >>> meant("mma_permute", ["mma_base", "mma_permuted"]), meant("x", ["mma_base"])
+    (' (did you mean mma_permuted?)', '')
+    """
+    near = get_close_matches(str(word), known, 1)
+    return f" (did you mean {near[0]}?)" if near else ""
 
 
 def ranges(numbers):

@@ -7,6 +7,7 @@ from cuda_kernels.bench import grouped, rungs, steps
 from cuda_kernels.bench.record import Product
 from cuda_kernels.matmul.tune.groups import SEED
 from simlayout.errors import SimlayoutError
+from simlayout.wording import meant
 
 TRITON = "triton"
 """The kernel of a Case that is Triton's instead of this project's."""
@@ -198,7 +199,7 @@ def cases_of(names, sizes=None, only=(), triton=False, seed=SEED):
     names = list(dict.fromkeys(names or MATMUL))
     for name in names:
         if name not in SETS:
-            raise SimlayoutError(f"there is no set {name!r} to measure; there are {', '.join(SETS)}")
+            raise SimlayoutError(f"there is no set {name!r} to measure{meant(name, SETS)}; there are {', '.join(SETS)}")
     _check_given(names, "--sizes", bool(sizes), lambda bench_set: bench_set.sizes)
     _check_given(names, "--seed", seed != SEED, lambda bench_set: bench_set.drawn)
     cases = []

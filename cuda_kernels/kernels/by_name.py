@@ -8,6 +8,7 @@ from cuda_kernels.kernels.tutorial import tutorial
 from cuda_kernels.kernels.warptile import warptile
 from simlayout.errors import SimlayoutError
 from simlayout.kernel import Kernel
+from simlayout.wording import meant
 
 KERNELS: dict[str, Kernel] = hgemm.KERNELS | tutorial.KERNELS
 """Those of mma.sync: f16, A and B by K."""
@@ -19,7 +20,7 @@ ALL_KERNELS = KERNELS | {warptile.KERNEL.name: warptile.KERNEL} | HOPPER_KERNELS
 def named(name, options=None):
     """The kernel called `name`, with other options where they are given; SimlayoutError with the known names otherwise."""
     if name not in ALL_KERNELS:
-        raise SimlayoutError(f"unknown kernel {name!r}; known: {', '.join(ALL_KERNELS)}")
+        raise SimlayoutError(f"unknown kernel {name!r}{meant(name, ALL_KERNELS)}; known: {', '.join(ALL_KERNELS)}")
     return ALL_KERNELS[name] if options is None else ALL_KERNELS[name].with_options(options)
 
 

@@ -8,7 +8,7 @@ from simlayout.cli.text import fit, json_text, paint
 from simlayout.errors import SimlayoutError
 from simlayout.files import STDIO, deliver
 from simlayout.progress import progress
-from simlayout.wording import counted
+from simlayout.wording import counted, meant
 
 EXAMPLES = """
     simlayout ladder                                      # all rungs; beside cuBLAS where there is a GPU
@@ -47,7 +47,8 @@ def _tutorials():
 def ladder(options):
     """`simlayout ladder`: exit code 0 if every rung is right, 1 if not."""
     if options.tutorial not in (None, *_tutorials()):
-        raise SimlayoutError(f"no ladder {options.tutorial!r}: choose {', '.join(_tutorials())}")
+        raise SimlayoutError(f"no ladder {options.tutorial!r}{meant(options.tutorial, _tutorials())}: choose "
+                             f"{', '.join(_tutorials())}")
     on_gpu = options.device != "cpu" and registry.gpu_problem() is None
     if options.plot and not on_gpu:
         raise SimlayoutError("--plot draws measured times, and there is no GPU to measure on")

@@ -39,7 +39,8 @@ def test_only_keeps_the_rows_that_contain_a_text():
 
 
 @pytest.mark.parametrize("arguments, message", [
-    (["cubes"], "no set 'cubes'"), (["layers", "--sizes", "64"], "layers has shapes of its own"),
+    (["cubes"], "no set 'cubes'"), (["square"], "did you mean squares?"),
+    (["layers", "--sizes", "64"], "layers has shapes of its own"),
     (["few", "layers", "--seed", "3"], "--seed: few, layers have shapes of their own; it is for random, unseen, models"),
     (["squares", "--only", "nothing"], "no row contains that"), (["--rounds", "0"], "from 1"),
     (["--seconds", "0"], "more than 0"), (["--seconds", "nan"], "more than 0"), (["squares", "--sizes", "0"], "from 1"),

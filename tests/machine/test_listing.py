@@ -123,7 +123,7 @@ def test_the_command_takes_sizes_and_options(capsys):
 
 
 @pytest.mark.parametrize("arguments, complaint", [
-    (["mma_bass"], "unknown kernel 'mma_bass'"),
+    (["mma_bass"], "unknown kernel 'mma_bass' (did you mean mma_base?)"),
     (["mma_base", "--warps", "4"], "no option 'warps'"),
     (["mma_base", "-M", "0"], "'0' is not an integer from 1"),
     (["mma_base", "--lines", "some"], "invalid choice: 'some'"),

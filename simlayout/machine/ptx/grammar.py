@@ -85,7 +85,7 @@ class _Module:
     def whole(self) -> Module:
         """The module, to the end of the text."""
         tokens = self.tokens
-        tokens.require(".version")
+        tokens.require(".version", "'.version', with which PTX begins (`nvcc -lineinfo -ptx` makes it of CUDA C++)")
         version = self._version()
         tokens.require(".target")
         target, *options = self._target()
