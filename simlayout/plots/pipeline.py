@@ -17,6 +17,7 @@ from simlayout.plots.library import matplotlib, shown_figure
 from simlayout.plots.pipeline_tma import of_tma_kernel
 from simlayout.plots.place import one_axes
 from simlayout.plots.timelines import Span, Timeline, clocks, wavefronts
+from simlayout.wording import counted
 
 COLOURS = {"copy": style.COLOURS[1], "wait": style.EMPTY, "read": style.COLOURS[0], "held": style.COLOURS[4],
            "store": style.COLOURS[2]}
@@ -24,7 +25,7 @@ COLOURS = {"copy": style.COLOURS[1], "wait": style.EMPTY, "read": style.COLOURS[
 
 WIDE, ROW, HEAD, FOOT = 11, 0.42, 0.45, 0.85       # inches: the figure, a stage, the title, the axis and the legend
 ACROSS = 3                                  # entries in a row of the legend
-SECOND = "dotted: the second tile of C, B0, B1 ...; the first is A"
+SECOND = "dotted: the second tile of C"
 FEWEST = 0.012                              # of the width: spans from which on a number has room
 
 
@@ -157,7 +158,9 @@ def pipeline(timeline: Timeline, ax: Axes | None = None) -> Axes:
 
 def _draw_pipeline(request):
     drawn = of_kernel(request.kernel(), request.options.steps)
-    return pipeline(drawn), f"{drawn.stages} stage{'s' * (drawn.stages > 1)}, {drawn.clocks} clocks"
+    end = max(span.end for span in drawn.spans)
+    after = f", and {drawn.clocks - end} more for C" * (end < drawn.clocks)
+    return pipeline(drawn), f"{counted(drawn.stages, 'stage')}, {end} clocks{after}"
 
 
 PIPELINE_KIND = Kind("pipeline", "a kernel with stages: what threads or TMA copy, what is read and released when, as the "

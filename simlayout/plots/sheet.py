@@ -220,7 +220,7 @@ def _short(number):
 
 def _marks(lines):
     """The entries of the legend."""
-    marks = [(style.patch(facecolor=IDEAL), "ideal: one wavefront per group of lanes")]
+    marks = [(style.patch(facecolor=IDEAL), "ideal: without any conflict")]
     if any(line.excess for line in lines):
         copies = any(is_copy(line.instruction) and line.excess for line in lines)
         words = "excess: bank conflicts" + "; of copies: 128-byte lines moved in parts" * copies

@@ -84,11 +84,8 @@ class TmaTimeline(Timeline):
         return [*super().rows, *["C"] * any(span.kind == "store" for span in self.spans)]
 
     def label(self, span: Span) -> str:
-        """The text that a Span shows if it has room: the number of the chunk within its tile, and of several tiles which."""
-        if span.kind not in LABELLED:
-            return ""
-        several = any(s.kind != "store" and self.tile(s) for s in self.spans)
-        return ("A", "B")[self.tile(span) % 2] * several + str(span.chunk % self.steps)
+        """The text that a Span shows if it has room: the number of the chunk within its tile."""
+        return str(span.chunk % self.steps) if span.kind in LABELLED else ""
 
     def tile(self, span: Span) -> int:
         """The tile of C that a Span belongs to, from 0 on; what passes of C itself, by the order in time."""

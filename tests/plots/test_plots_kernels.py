@@ -102,7 +102,7 @@ KINDS = [
     ([SWIZZLED, "--kind", "f2"], "10 x 10 bits, rank 10"), (["F2<1,2,5>", "--kind", "f2"], "3 x 3 bits, rank 3"),
     ([SWIZZLED, "--kind", "copy", "--op", "st.shared.b128", "--index", "0", "1"], "8 wavefronts"),
     (["mma_base", "--kind", "plan", "-M", "256", "-N", "128", "-K", "32"], "6848 wavefronts"),
-    (["mma_permuted", "--kind", "pipeline", "--stages", "2", "--steps", "2"], "2 stages, 2432 clocks"),
+    (["mma_permuted", "--kind", "pipeline", "--stages", "2", "--steps", "2"], "2 stages, 1408 clocks, and 1024 more for C"),
 ]
 
 
