@@ -28,8 +28,8 @@ NOTES = """
     Copies the notebook of a lesson into a folder and opens it with Jupyter (`pip install notebook`). In it you predict every
     number before you see it, and exercises check themselves: simlayout.lessons.check("1.1", answer); with hints=2 a wrong
     answer also hears where to look, with hints=3 what kind of change helps. No GPU is needed. The first cell brings
-    simlayout where it is missing, as on Colab: by pip, from PyPI or the --source that the copy was given; or, --alone, the
-    copy carries it. A copy in which you have written is not overwritten without --force. With --json the lessons are
+    simlayout where it is missing, as on Colab: by pip, from PyPI (once it is released) or the --source that the copy was
+    given; or, --alone, the copy carries it. A copy in which you have written is not overwritten without --force. With --json the lessons are
     listed, or the copy is made and not opened.
     """
 
@@ -68,7 +68,8 @@ def run(options):
                  for one in lessons(options.language)}
         last = (f"{THEORY}: the model on one page, what it cannot say, where it was measured",
                 f"{TEACHING}: a page for teachers",
-                f"languages: {', '.join(LANGUAGES)} (--language)")
+                f"languages: {', '.join(LANGUAGES)} (--language)",
+                "`simlayout lesson 1` copies a notebook here and opens it in Jupyter; --alone makes one for Colab")
         tell(options.json, known, fit("\n".join([*map(str, lessons(options.language)), *last])))
     elif options.lesson in PAGES:
         page = PAGES[options.lesson](options.language)
@@ -135,6 +136,6 @@ def open_notebook(path):
     """Opens a notebook with the Jupyter of this Python until that ends, or says how to open it where there is none."""
     module = next((name for name in JUPYTERS if find_spec(name)), None)
     if module is None:
-        print(f"open it with Jupyter (pip install notebook; jupyter notebook {path}) or on https://colab.research.google.com")
+        print(f"open it with Jupyter (pip install notebook; jupyter notebook {path}); for Colab copy it with --alone")
     else:
         subprocess.run([sys.executable, "-m", module, str(path)], check=False)

@@ -194,6 +194,10 @@ def test_wrong_answers_get_a_hint_that_names_where_they_fail(exercise):
     assert re.search(r"\blanes? \d|thread \d|\(\d+, \d+\)|step \d|row = \d|row \d|tid = \d|line \d", first), first
 
 
+def test_a_hint_that_shows_some_words_of_a_bank_says_that_there_are_more():
+    assert "word 128 ...\n" in str(check("1.1", [128 * lane for lane in range(32)]))
+
+
 def test_an_exercise_without_an_answer_says_what_it_asks():
     for exercise in IDS:
         verdict = check(exercise, None)

@@ -33,8 +33,9 @@ def judge_addresses(answer):
     if wavefronts < WANTED:
         why = Said("{}, but no bank has {} words", met, WANTED) if met else Said("no two of its lanes share a bank")
         raise Refused("the load takes fewer wavefronts than {}: {}", WANTED, why)
-    raise Refused("the load takes more wavefronts than {}: {}\n{}", WANTED, met,
-                  "\n".join(one.explain().splitlines()[1:3]))
+    phase, bank, after = one.explain().splitlines()[1:4]
+    more = " ..." if after.startswith(8 * " ") else ""          # where the bank has more words than a line holds
+    raise Refused("the load takes more wavefronts than {}: {}\n{}\n{}{}", WANTED, met, phase, bank, more)
 
 
 def judge_padding(answer):
