@@ -65,7 +65,7 @@ def test_at_least_nine_tenths_of_the_recorded_tests_pass_and_none_of_the_rest_is
 
 
 def test_the_guide_has_the_numbers_of_the_record():
-    said = " ".join((ROOT / "simlayout" / "guide" / "numba.md").read_text().split())
+    said = " ".join((ROOT / "simlayout" / "guide" / "accuracy.md").read_text().split())
     all_of, launching, cudasim = (RECORD.counts(where) for where in ("machine", "launching", "cudasim"))
     outside = sum(bool(test["area"]) for test in RECORD.rest)
     for phrase in (f"numba-cuda {RECORD.about['numba-cuda']}", f"{launching['passed']} of {total(launching) - outside}",

@@ -16,7 +16,7 @@ def test_all_of_stumpys_gpu_tests_pass_on_either_side_with_the_same_launches():
 
 
 def test_the_guide_has_the_numbers_of_the_record():
-    said = " ".join((ROOT / "simlayout" / "guide" / "numba.md").read_text().split())
+    said = " ".join((ROOT / "simlayout" / "guide" / "accuracy.md").read_text().split())
     for phrase in (f"stumpy {RECORD.about['stumpy']}", f"{MACHINE.passed} GPU tests", f"{MACHINE.launches} launches",
                    f"{MACHINE.launching:.0f} s", f"{CUDASIM.launching:.0f} s", f"{MACHINE.seconds:.0f} s",
                    f"{CUDASIM.seconds:.0f} s", f"{CUDASIM.launching / MACHINE.launching:.0f} times"):
