@@ -186,7 +186,9 @@ def _shifts_left(function):
 
 def _message(error):
     text = str(error)
-    return f"{text} on them" if isinstance(error, Unseen) else f"{type(error).__name__}: {text[:200]}"
+    if isinstance(error, TypeError) and "positional argument" in text:
+        text = f"{text[:200]} (its arguments are the names of the domain, in their order)"
+    return f"{text} on them" if isinstance(error, Unseen) else f"{type(error).__name__}: {text[:280]}"
 
 
 def _plain(result):

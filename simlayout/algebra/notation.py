@@ -66,6 +66,15 @@ def parse(text: str) -> Layout | Swizzle | Rotation | F2Map | Composed:
     return _Parser(text).whole()
 
 
+def as_layout(subject):
+    """The layout that a text denotes; anything else as it is.
+
+    >>> as_layout("(16,64):(64,1)")
+    Layout((16, 64), (64, 1))
+    """
+    return parse(subject) if isinstance(subject, str) else subject
+
+
 def _joined(parts):
     """The composition of some items, of which some may be compositions."""
     return join(part for item in parts for part in (item.parts() if isinstance(item, Composed) else (item,)))
@@ -102,9 +111,9 @@ class _Parser:
         caret = " " * (at - start)
         raise ParseError(f"column {at + 1}: {fault}\n    {shown}\n    {caret}^") from None
 
-    def expected(self, what):
+    def expected(self, what, hint=""):
         actual = "the end of the text" if self.kind == "end" else repr(self.token)
-        self.fail(f"expected {what}, found {actual}")
+        self.fail(f"expected {what}, found {actual}{hint and f': {hint}'}")
 
     def accept(self, *tokens):
         if self.token not in tokens or self.kind in ("int", "end"):
@@ -133,7 +142,7 @@ class _Parser:
             parts.append(self.item())
         self.accept(";")
         if self.kind != "end":
-            self.expected("'o' or the end of the text")
+            self.expected("'o' or the end of the text", WRITTEN)
         if isinstance(parts[-1], int):
             parts[-1] = self.build(lambda: Layout(parts[-1]), last)
         return self.build(lambda: _joined(parts), start)

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 from simlayout.algebra import Composed, F2Map, Layer, Layout, Rotation, Swizzle, Tile
 from simlayout.algebra.aliases import AnyDType, IndexFunction
+from simlayout.algebra.notation import as_layout
 from simlayout.algebra.translate import TritonSwizzle
 from simlayout.codegen.notations import TmaSwizzle, text_of
 from simlayout.codegen.translators import (
@@ -90,6 +91,7 @@ def translate(source: IndexFunction, to: str, tile: tuple[int, int] | Layout | N
 
 def _tiled_source(source, tile, dtype):
     """The source over its tile."""
+    source = as_layout(source)
     if isinstance(source, Tile):
         source, tile = source.function, source.shape
     if isinstance(source, Layer) and not hasattr(source, "shape"):

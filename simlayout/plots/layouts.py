@@ -7,6 +7,7 @@ import numpy as np
 from simlayout.algebra import dtype_of
 from simlayout.algebra.aliases import AnyDType, IndexFunction
 from simlayout.algebra.layout import flatten
+from simlayout.algebra.notation import as_layout
 from simlayout.errors import LayoutError
 from simlayout.hardware.banks.model import BANKS, WORD_BYTES
 from simlayout.plots.aliases import Axes, SeveralAxes
@@ -77,6 +78,7 @@ def logical(tile: IndexFunction, by: str = "offset", dtype: AnyDType = "f16") ->
     """
     if by not in BY:
         raise LayoutError(f"a layout is drawn by {', '.join(BY)}, not by {by!r}")
+    tile = as_layout(tile)
     size, at = dtype_of(dtype).bytes, offsets(tile)
     for width in (run(at, size),) if by == "chunk" or at.size > MOST else (1, run(at, size)):
         panel = _logical(tile, by, dtype_of(dtype), at, width)
@@ -136,7 +138,7 @@ def memory(tile: IndexFunction, dtype: AnyDType = "f16") -> Panel:
     >>> [box.text for box in memory(Layout((2, 16), (16, 1))).boxes]
     ['0, 0', '0, 8', '1, 0', '1, 8']
     """
-    size, at = dtype_of(dtype).bytes, offsets(tile)
+    size, at = dtype_of(dtype).bytes, offsets(as_layout(tile))
     width = run(at, size)
     high = -(-(int(at.max()) + 1) * size // LINE_BYTES)
     boxes = []

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from simlayout.algebra import dtype_of, parse
+from simlayout.algebra import dtype_of
 from simlayout.algebra.aliases import Index, IndexFunction
 from simlayout.algebra.checked import GREATEST
 from simlayout.algebra.exact import box_arguments, box_point, exactly, pieces
 from simlayout.algebra.layout import check_points
+from simlayout.algebra.notation import as_layout
 from simlayout.drawn import drawn_by
 from simlayout.errors import LayoutError, UndefinedError
 from simlayout.hardware import analyze, arch_of, instruction
@@ -69,8 +70,7 @@ class Access:
     def __post_init__(self):
         if not isinstance(self.name, str):
             raise LayoutError(f"an access has a name, text such as 'load A', not {self.name!r}")
-        if isinstance(self.tile, str):
-            object.__setattr__(self, "tile", parse(self.tile))
+        object.__setattr__(self, "tile", as_layout(self.tile))
         for part in ("tile", "lanes"):                   # Numba's functions by their Python ones, which take symbols
             object.__setattr__(self, part, getattr(getattr(self, part), "py_func", getattr(self, part)))
         if not callable(self.tile) or not (self.lanes is None or callable(self.lanes)):

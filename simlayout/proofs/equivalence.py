@@ -12,6 +12,7 @@ from simlayout.algebra.aliases import Domain, IndexFunction
 from simlayout.algebra.exact import box_arguments, box_point, exact_offsets, pieces
 from simlayout.algebra.f2 import F2Map
 from simlayout.algebra.layout import flatten
+from simlayout.algebra.notation import as_layout
 from simlayout.errors import LayoutError
 from simlayout.wording import counted
 
@@ -70,6 +71,7 @@ def equivalent(left: IndexFunction, right: IndexFunction, domain: Domain | None 
     >>> print(equivalent(Layout((16, 64), (64, 1)), Layout((8, 8), (64, 1))))
     different at x0 = 0, x1 = 8: 8 and nothing ((16,64):(64,1) has coordinates below 16, 64, (8,8):(64,1) below 8, 8)
     """
+    left, right = as_layout(left), as_layout(right)
     if domain is None and isinstance(left, F2Map) and isinstance(right, F2Map):
         return _by_column(left, right)
     for side in (left, right):

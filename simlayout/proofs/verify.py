@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from simlayout.algebra import parse
 from simlayout.algebra.aliases import IndexFunction
+from simlayout.algebra.notation import as_layout
 from simlayout.errors import AddressError, SimlayoutError, VerificationError
 from simlayout.hardware import analyze, arch_of
 from simlayout.hardware.tables.arch import DEFAULT_ARCH
@@ -47,8 +47,7 @@ def verify(subject: Access | IndexFunction | str, conflict_free_for: Access | Co
     ...
     simlayout.errors.VerificationError: (4,4):(1,1) is not one-to-one: (1, 0) and (0, 1) both map to offset 1
     """
-    if isinstance(subject, str):
-        subject = parse(subject)
+    subject = as_layout(subject)
     conflict_free_for, stored_by = (_accesses(accesses, what) for accesses, what in (
         (conflict_free_for, "conflict_free_for"), (stored_by, "stored_by")))
     if isinstance(subject, Access):
@@ -209,7 +208,9 @@ def _address_fault(table, addresses, error):
     outside = (addresses < 0) | (addresses > arch_of(access.arch).shared_bytes_per_cta - access.bytes)
     wrong = outside & table.used if (outside & table.used).any() else (addresses % access.bytes != 0) & table.used
     row, lane, point = table.first(wrong)
-    return VerificationError(f"access {access.name!r}: {error} (at {_text(point)})",
+    remedy = "" if outside[row, lane] or access.elements == 1 else (
+        f": let strides and padding be multiples of {access.elements} {access.dtype} elements")
+    return VerificationError(f"access {access.name!r}: {error} (at {_text(point)}){remedy}",
                              {"point": point, "address": int(addresses[row, lane])})
 
 

@@ -6,6 +6,7 @@ from itertools import combinations
 
 import numpy as np
 
+from simlayout.algebra.notation import as_layout
 from simlayout.errors import AddressError, LayoutError, SimlayoutError
 from simlayout.hardware import Analysis, analyze, arch_of
 from simlayout.hardware.banks.model import BANKS, first_fault
@@ -79,6 +80,7 @@ def subject_of(access, active, arch):
 
 def subjects(subject, for_, active, arch):
     """The Subjects of an Access, a Plan, an Analysis, or of a tile for some accesses."""
+    subject = as_layout(subject)
     if isinstance(subject, (Access, Plan, Analysis)):
         if for_:
             raise SimlayoutError(f"for_ goes with a tile, not with {type(subject).__name__}: leave it out")

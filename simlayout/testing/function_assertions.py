@@ -12,6 +12,7 @@ import numpy as np
 from simlayout.algebra import Layer, Layout, dtype_of
 from simlayout.algebra.aliases import AnyDType, Domain, IndexFunction
 from simlayout.algebra.exact import box_arguments, box_point, exact_offsets, pieces
+from simlayout.algebra.notation import as_layout
 from simlayout.errors import LayoutError
 from simlayout.proofs import Access, equivalent
 from simlayout.proofs.equivalence import named_domain
@@ -45,6 +46,7 @@ def assert_bijective(subject: Access | IndexFunction, domain: Domain | None = No
       second at row = 1, col = 8: offset 40
     """
     __tracebackhide__ = True
+    subject = as_layout(subject)
     points = _access_points(subject, domain) if isinstance(subject, Access) else _points(subject, domain, dtype)
     offsets, size = points.offsets, points.offsets.size if size is None else size
     if not isinstance(size, int | np.integer) or size < 1:

@@ -110,6 +110,7 @@ FAULTS = [     # text, column of the caret (from 1), the fault
     ("(16,64", 7, "expected ',' or ')', found the end of the text"),
     ("(16,64:(64,1)", 7, "expected ',' or ')', found ':'"),
     ("(16,64):(64,1))", 15, "expected 'o' or the end of the text, found ')'"),
+    ("(16,64),(64,1)", 8, "found ',': a layout is written as '(16,64):(64,1)'"),
     ("(16,,64)", 5, "expected an integer or '(', found ','"),
     ("()", 2, "expected an integer or '(', found ')'"),
     ("(16,64):(64)", 1, "not nested alike"),

@@ -150,6 +150,12 @@ def test_svg_text_stays_text_and_equal_figures_are_equal_bytes():
     assert b">a $title</text>" in first and b">bank</text>" in first
 
 
+def test_a_file_in_place_of_the_index_is_refused_with_how_to_save():
+    access = sl.Access("A", "ldmatrix.x4", "(16,64):(64,1)", lambda tid: (tid % 16, 8 * (tid // 16)))
+    with pytest.raises(sl.SimlayoutError, match="simlayout.plots.save"):
+        access.plot("banks.png")
+
+
 def test_an_index_out_of_range_is_refused():
     for index in (-1, 4):
         with pytest.raises(sl.SimlayoutError, match="0 to 3"):

@@ -238,3 +238,23 @@ def test_what_differs_is_named_with_its_lane_where_it_has_one():
 def test_arguments_that_make_no_sense_are_the_librarys_own_errors(call, error, fault):
     with pytest.raises(error, match=re.escape(fault)):
         call()
+
+
+# ---- layouts by their text ---------------------------------------------------------------------------------------------
+
+def test_the_text_of_a_layout_stands_for_the_layout():
+    text = "Sw<3,3,3> o (16,64):(64,1)"
+    tile = sl.parse(text)
+    assert_bijective(text)
+    assert_equivalent(text, tile)
+    assert sl.plots.layout(text).get_title(loc="left") == f"{text}, f16"
+    assert sl.plots.memory(text) == sl.plots.memory(tile)
+    assert sl.translate(text, "triton").text == sl.translate(tile, "triton").text
+    with pytest.raises(SimlayoutError, match="for_="):
+        assert_conflict_free(text)
+
+
+def test_lanes_that_miss_a_loop_of_the_domain_are_told_where_their_arguments_come_from():
+    load = sl.Access("load", "ldmatrix.x4", "(16,64):(64,1)", lambda tid, k: (tid % 16, 16 * k), {"tid": 32})
+    with pytest.raises(SimlayoutError, match="the names of the domain, in their order"):
+        load.analyze()

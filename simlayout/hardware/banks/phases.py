@@ -56,6 +56,9 @@ def phases(analysis: "Analysis", index: int = 0) -> tuple[Phase, ...]:
     >>> [(s.wavefront, s.bank, s.word, len(s.lanes)) for s in phase.served]
     [(0, 0, 0, 16), (1, 0, 32, 16)]
     """
+    if isinstance(index, str):
+        raise SimlayoutError(f"index {index!r}: give the number of an instruction; simlayout.plots.save "
+                             "writes a picture to a file")
     if not 0 <= index < len(analysis):
         raise SimlayoutError(f"index {index}: the analysis has {len(analysis)} instructions, 0 to {len(analysis) - 1}")
     row, addresses, active = analysis.row(index), analysis.addresses[index], analysis.active[index]
