@@ -82,8 +82,9 @@ def result_shape(a, b):
                                  "signature (n?,k),(k,m?)->(n?,m?) requires 1): multiply scalars with *")
     inner, other = a[-1], b[-2] if len(b) > 1 else b[-1]
     if inner != other:
+        turned = "; its last two dimensions exchanged would fit, as in b.T" if len(b) > 1 and b[-1] == inner else ""
         raise SimlayoutError("matmul: Input operand 1 has a mismatch in its core dimension 0, with gufunc signature "
-                             f"(n?,k),(k,m?)->(n?,m?) (size {other} is different from {inner})")
+                             f"(n?,k),(k,m?)->(n?,m?) (size {other} is different from {inner}): a is {a}, b is {b}{turned}")
     return _broadcast(a[:-2], b[:-2]) + a[-2:-1] + (b[-1:] if len(b) > 1 else ())
 
 

@@ -121,6 +121,11 @@ def test_shapes_are_joined_or_refused_as_numpy_does(a, b):
         assert product.result_shape(tuple(a), tuple(b)) == want
 
 
+def test_a_weight_that_is_not_transposed_is_refused_with_what_would_fit():
+    with pytest.raises(SimlayoutError, match=r"a is \(8, 64\), b is \(32, 64\); .* as in b\.T"):
+        product.result_shape((8, 64), (32, 64))
+
+
 def test_empty_products_launch_nothing_and_k_of_zero_gives_zeros(machine):
     library, torch = machine
     assert host.matmul(torch.Tensor(numbers((0, 8))), torch.Tensor(numbers((8, 4)))).shape == (0, 4)
