@@ -217,7 +217,7 @@ def test_what_differs_is_named_with_its_lane_where_it_has_one():
 
 @pytest.mark.parametrize("call, error, fault", [
     (lambda: assert_conflict_free(ROWS64), LayoutError, "for_"),
-    (lambda: assert_conflict_free("Sw<3,3,3>"), LayoutError, "no Access, Plan, Analysis or tile"),
+    (lambda: assert_conflict_free(7), LayoutError, "no Access, Plan, Analysis or tile"),
     (lambda: assert_conflict_free(load(), for_=[load()]), SimlayoutError, "for_ goes with a tile"),
     (lambda: assert_conflict_free(load().analyze(), active=np.ones(32, bool)), SimlayoutError, "active"),
     (lambda: assert_conflict_free(load(), arch="sm_1"), InstructionError, "sm_1"),
