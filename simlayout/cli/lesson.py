@@ -29,8 +29,8 @@ NOTES = """
     number before you see it, and exercises check themselves: simlayout.lessons.check("1.1", answer); with hints=2 a wrong
     answer also hears where to look, with hints=3 what kind of change helps. No GPU is needed. The first cell brings
     simlayout where it is missing, as on Colab: by pip, from PyPI (once it is released) or the --source that the copy was
-    given; or, --alone, the copy carries it. A copy in which you have written is not overwritten without --force. With --json the lessons are
-    listed, or the copy is made and not opened.
+    given; or, --alone, the copy carries it. A copy in which you have written is not overwritten without --force. With --json
+    the lessons are listed, or the copy is made and not opened.
     """
 
 THEORY, TEACHING = "theory", "teaching"

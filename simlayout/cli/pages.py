@@ -1,5 +1,6 @@
 """guide and clinic: pages to read, how to use the library and questions that users asked, each executed by the tests."""
 
+import re
 from functools import partial
 
 from simlayout.cli.options import add, add_own
@@ -45,5 +46,6 @@ def show(shelf, options):
         tell(options.json, {p.name: p.title for p in pages}, "\n".join(field(p.name, p.title, column) for p in pages))
     else:
         one = shelf.page(options.page)
-        tell(options.json, {one.name: one.text}, one.text.rstrip())
+        shown = re.sub(r"(?m)^<!-- .* -->\n", "", one.text)           # comments say what writes a table
+        tell(options.json, {one.name: one.text}, shown.rstrip())
     return 0

@@ -5,6 +5,8 @@ import json
 import pytest
 from commands import answered
 
+from simlayout.cli import main
+
 
 def test_emit_tells_the_source_and_what_was_proved_of_it(capsys):
     found = answered(capsys, "emit", "Sw<3,3,3> o (16,64):(64,1)")
@@ -25,6 +27,13 @@ def test_pages_tell_their_titles_and_one_of_them_its_text(capsys, command):
     titles = answered(capsys, command)
     name = next(iter(titles))
     assert answered(capsys, command, name)[name].splitlines()[0].lstrip("# ") == titles[name]
+
+
+def test_a_page_is_printed_without_the_comments_that_say_what_writes_its_tables(capsys):
+    text = answered(capsys, "guide", "matmul")["matmul"]
+    assert main(["guide", "matmul"]) == 0
+    kept = [line for line in text.splitlines() if not line.startswith("<!-- ")]
+    assert capsys.readouterr().out.splitlines() == kept != text.splitlines()
 
 
 def test_lessons_are_listed_and_copied(capsys, tmp_path):

@@ -9,8 +9,8 @@ HEAD = ".version 9.0 .target sm_90a .address_size 64\n"
 
 
 @pytest.mark.parametrize("text, said", [
-    ("", "1:1: expected '.version', with which PTX begins (`nvcc -lineinfo -ptx` makes it of CUDA C++), found the end of the "
-     "text"),
+    ("", "1:1: expected '.version', with which PTX begins (`nvcc -lineinfo -ptx` makes it of CUDA C++), found the end of "
+     "the text"),
     (".version nine", "1:10: expected a version such as 9.0, found 'nine'"),
     (".version 9.0\n", "1:13: expected '.target', found the end of the text"),
 ])
