@@ -330,10 +330,10 @@ def test_the_theory_page_does_what_it_shows():
 def test_the_command_lists_the_lessons_and_prints_the_theory(capsys):
     assert main(["lesson"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines] == [*map(str, NUMBERS), "theory:", "teaching:", "languages:"]
+    assert [line.split()[0] for line in lines] == [*map(str, NUMBERS), "theory:", "teaching:", "languages:", "`simlayout"]
     assert "exercises 3.1, 3.2, 3.3" in lines[2]
     assert main(["lesson", "--language", "zh"]) == 0
-    assert capsys.readouterr().out.splitlines()[:-3] == [str(one) for one in lessons("zh")]
+    assert capsys.readouterr().out.splitlines()[:-4] == [str(one) for one in lessons("zh")]
     assert main(["lesson", "theory"]) == 0
     assert capsys.readouterr().out == theory()
 
