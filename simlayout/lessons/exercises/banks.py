@@ -35,7 +35,7 @@ def judge_addresses(answer):
         raise Refused("the load takes fewer wavefronts than {}: {}", WANTED, why)
     phase, bank, after = one.explain().splitlines()[1:4]
     more = " ..." if after.startswith(8 * " ") else ""          # where the bank has more words than a line holds
-    raise Refused("the load takes more wavefronts than {}: {}\n{}\n{}{}", WANTED, met, phase, bank, more)
+    raise Refused("the load takes more wavefronts than {}: {}\n{}", WANTED, met, f"{phase}\n{bank}{more}")
 
 
 def judge_padding(answer):
