@@ -276,7 +276,7 @@ def _fill(ax, panel, title):
         ax.annotate(panel.ylabel, (0, 0.5), (7 - 72 * left, 0), "axes fraction", "offset points", fontsize=style.TEXT,
                     rotation=90, ha="center", va="center", annotation_clip=False)
     if panel.frames:
-        behind = [_corners(*frame) for frame in panel.frames]
+        behind = [style.corners(*frame) for frame in panel.frames]
         ax.add_collection(matplotlib().collections.PolyCollection(behind, facecolor=style.EMPTY, zorder=0), autolim=False)
     _boxes(ax, panel)
 
@@ -284,22 +284,18 @@ def _fill(ax, panel, title):
 def _boxes(ax, panel):
     """All boxes in one collection, marks in two more, frames in another, and all texts in two artists."""
     make = matplotlib().collections.PolyCollection
-    shapes = [_corners(*b[:4]) for b in panel.boxes]
+    shapes = [style.corners(*b[:4]) for b in panel.boxes]
     ax.add_collection(make(shapes, facecolor=[style.colour_of(b.colour) for b in panel.boxes], edgecolor="white",
                            linewidth=0.8, zorder=1, clip_on=False), autolim=False)
     marked = [b[:4] for b in panel.boxes if b.marked]
     if marked:
         style.mark(ax, marked)
     if panel.frames:
-        ax.add_collection(make([_corners(*f) for f in panel.frames], facecolor="none", edgecolor="black", linewidth=1.4,
+        ax.add_collection(make([style.corners(*f) for f in panel.frames], facecolor="none", edgecolor="black", linewidth=1.4,
                                zorder=5, clip_on=False), autolim=False)
     for with_bar in (False, True):
         style.add_labels(ax, [(b.x + b.width / 2, b.y + b.height / 2, b.text) for b in panel.boxes
                               if b.text and b.marked == with_bar], shift=(0, style.BAR / 2 * with_bar))
-
-
-def _corners(x, y, width, height):
-    return (x, y), (x + width, y), (x + width, y + height), (x, y + height)
 
 
 def _entries(panels):

@@ -217,9 +217,9 @@ def mark(ax, boxes):
     make = matplotlib().collections.PolyCollection
     bottom, top = ax.get_ylim()
     bar = BAR / 72 * abs(bottom - top) / (ax.bbox.height / ax.figure.dpi)
-    bars = [_corners(x, y + max(height - bar, 0), width, min(bar, height)) for x, y, width, height in boxes]
+    bars = [corners(x, y + max(height - bar, 0), width, min(bar, height)) for x, y, width, height in boxes]
     ax.add_collection(make(bars, facecolor=MARK, linewidth=0, zorder=2, clip_on=False), autolim=False)
-    ax.add_collection(make([_corners(*box) for box in boxes], facecolor="none", edgecolor=MARK, linewidth=1.1, zorder=3,
+    ax.add_collection(make([corners(*box) for box in boxes], facecolor="none", edgecolor=MARK, linewidth=1.1, zorder=3,
                            clip_on=False), autolim=False)
 
 
@@ -228,5 +228,6 @@ def mark_patch():
     return patch(facecolor=NAMED["excess"], edgecolor=MARK, linewidth=1.4)
 
 
-def _corners(x, y, width, height):
+def corners(x, y, width, height):
+    """The corners of a rectangle, around it."""
     return (x, y), (x + width, y), (x + width, y + height), (x, y + height)

@@ -353,15 +353,6 @@ def test_the_command_prints_json_and_tells_by_its_exit_code_that_none_is_free_of
     assert "all 0 layouts" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("arguments, fault", [
-    (["(16,64"], "column 7"), (["(16,64):(64,1)", "--op", "ldmatrix.x3"], "ldmatrix.x3"),
-    (["(16,64):(64,1)", "--families", "magic"], "magic"), (["Sw<3,3,3>"], "no coordinates"),
-    (["(4096,4096):(4096,1)"], "use a smaller tile")])
-def test_the_command_refuses_what_it_cannot_search(capsys, arguments, fault):
-    assert main(["search", *arguments]) == 2
-    assert fault in capsys.readouterr().err
-
-
 # ---- several accesses, proofs, orders of rows ---------------------------------------------------------------------------
 
 PROBLEM = ["(16,256):(256,1)", "--access", "ldmatrix.x4: i, 16*(tid % 16) + 8*(tid // 16) for i<16",
@@ -394,7 +385,9 @@ def test_the_command_has_constraints(capsys):
 
 
 @pytest.mark.parametrize("words, fault", [
-    ([], "give a LAYOUT or --kernel NAME"), (["(16,64):(64,1)", "--kernel", "mma_base"], "and not both"),
+    (["(16,64"], "column 7"), (["(16,64):(64,1)", "--op", "ldmatrix.x3"], "ldmatrix.x3"),
+    (["(16,64):(64,1)", "--families", "magic"], "magic"), (["Sw<3,3,3>"], "no coordinates"),
+    (["(4096,4096):(4096,1)"], "use a smaller tile"), ([], "give a LAYOUT or --kernel NAME"), (["(16,64):(64,1)", "--kernel", "mma_base"], "and not both"),
     (["(16,64):(64,1)", "--access", "ldmatrix.x4"], "is no access"),
     (["(16,64):(64,1)", "--access", "ldmatrix.x4: tid ** 2, 0"], "a power is no integer arithmetic"),
     (["(16,64):(64,1)", "--access", "ldmatrix.x4: tid, k for k<0"], "is no loop"),
@@ -404,6 +397,6 @@ def test_the_command_has_constraints(capsys):
     (["--kernel", "mma_base", "--set", "stages"], "write OPTION=VALUE"),
     (["--kernel", "mma_base", "--op", "ldmatrix.x4"], "brings its own accesses"),
     (["(16,64):(64,1)", "--rearrange", "--tma"], "leaves the layout as it is")])
-def test_the_command_says_what_does_not_go_together(capsys, words, fault):
+def test_the_command_refuses_what_it_cannot_search(capsys, words, fault):
     assert main(["search", *words]) == 2
     assert fault in capsys.readouterr().err
