@@ -11,6 +11,7 @@ from cuda_kernels.intrinsics import (
     cvt_rn_f16x2_f32,
     ld_global_b16,
     ld_global_b128,
+    ldmatrix_x4,
     mma_m16n8k8_f32_f16_f16_f32,
     mma_m16n8k16_f16_f16_f16_f16,
     mma_m16n8k16_f32_f16_f16_f32,
@@ -118,6 +119,26 @@ def make_clear(rows, cols, registers):
                     acc[i, j, r] = 0
 
     return clear
+
+
+def make_load_a(load_a):
+    """load(smem, tid, ks, stage, buffer, ra): by ldmatrix, four blocks of 16 rows of A for a k16 step, into a buffer."""
+    def load(smem, tid, ks, stage, buffer, ra):
+        for i in range(4):
+            ra[buffer, i, 0], ra[buffer, i, 1], ra[buffer, i, 2], ra[buffer, i, 3] = ldmatrix_x4(
+                smem + load_a(tid, i, ks, stage))
+
+    return load
+
+
+def make_load_b(load_b, pairs):
+    """The same of so many pairs of 8 columns of B, into rb."""
+    def load(smem, tid, ks, stage, buffer, rb):
+        for i in range(pairs):
+            rb[buffer, 2 * i, 0], rb[buffer, 2 * i, 1], rb[buffer, 2 * i + 1, 0], rb[buffer, 2 * i + 1, 1] = ldmatrix_x4(
+                smem + load_b(tid, i, ks, stage))
+
+    return load
 
 
 def multiply_f32(acc, i, j, ra, rb, buffer):

@@ -12,7 +12,6 @@ from cuda_kernels.intrinsics import (
     here,
     ld_volatile_shared_b128,
     ldmatrix_x2,
-    ldmatrix_x4,
     register_array,
     st_shared_b32,
     tid_x,
@@ -26,23 +25,16 @@ from cuda_kernels.kernels.pipeline import make_main_loop, meet_and_hold
 
 def make_load_fragments(index, b_matrices):
     """load_fragments(smem, tid, ks, stage, buffer, ra, rb): those of a warp's 64 x 64 x 16; b_matrices: as of Tiling."""
-    load_a, load_b = index.load_a, index.load_b
+    load_a, load_b = common.make_load_a(index.load_a), index.load_b
 
     def load_b_by_two(smem, tid, ks, stage, buffer, rb):
         for j in range(8):
             rb[buffer, j, 0], rb[buffer, j, 1] = ldmatrix_x2(smem + load_b(tid, j, ks, stage))
 
-    def load_b_by_four(smem, tid, ks, stage, buffer, rb):
-        for j in range(4):
-            rb[buffer, 2 * j, 0], rb[buffer, 2 * j, 1], rb[buffer, 2 * j + 1, 0], rb[buffer, 2 * j + 1, 1] = ldmatrix_x4(
-                smem + load_b(tid, j, ks, stage))
-
-    fragments_b = load_b_by_two if b_matrices == 2 else load_b_by_four
+    fragments_b = load_b_by_two if b_matrices == 2 else common.make_load_b(load_b, 4)
 
     def load_fragments(smem, tid, ks, stage, buffer, ra, rb):
-        for i in range(4):
-            ra[buffer, i, 0], ra[buffer, i, 1], ra[buffer, i, 2], ra[buffer, i, 3] = ldmatrix_x4(
-                smem + load_a(tid, i, ks, stage))
+        load_a(smem, tid, ks, stage, buffer, ra)
         fragments_b(smem, tid, ks, stage, buffer, rb)
 
     return load_fragments

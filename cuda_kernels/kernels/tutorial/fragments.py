@@ -4,7 +4,6 @@ from cuda_kernels.intrinsics import (
     bar_sync,
     ld_shared_b32,
     ld_shared_v2_f32,
-    ldmatrix_x4,
     st_shared_f32,
     st_shared_v2_f32,
     wmma_load,
@@ -33,26 +32,12 @@ def make_fragments(index, options):
 
 def make_a_by_ldmatrix(index, pairs):
     """By ldmatrix, of A."""
-    load_a = index.load_a
-
-    def load(smem, tid, ks, stage, buffer, ra):
-        for i in range(4):
-            ra[buffer, i, 0], ra[buffer, i, 1], ra[buffer, i, 2], ra[buffer, i, 3] = ldmatrix_x4(
-                smem + load_a(tid, i, ks, stage))
-
-    return load
+    return common.make_load_a(index.load_a)
 
 
 def make_b_by_ldmatrix(index, pairs):
     """By ldmatrix, of B."""
-    load_b = index.load_b
-
-    def load(smem, tid, ks, stage, buffer, rb):
-        for i in range(pairs):
-            rb[buffer, 2 * i, 0], rb[buffer, 2 * i, 1], rb[buffer, 2 * i + 1, 0], rb[buffer, 2 * i + 1, 1] = ldmatrix_x4(
-                smem + load_b(tid, i, ks, stage))
-
-    return load
+    return common.make_load_b(index.load_b, pairs)
 
 
 def make_a_by_lds(index, pairs):
