@@ -9,9 +9,8 @@ import reprlib
 from simlayout.errors import InstructionError
 from simlayout.hardware.matrix.fragments_base import (
     Fragment,
-    a_map,
-    b_map,
-    cd_map,
+    confirmed,
+    fragments_of,
     matrix_map,
     matrix_trans_map,
 )
@@ -21,8 +20,7 @@ from simlayout.hardware.matrix.sparse import SPARSE_FRAGMENTS
 from simlayout.hardware.matrix.tmem import tmem_fragment
 from simlayout.hardware.matrix.wgmma_fragments import wgmma_fragment
 from simlayout.hardware.matrix.wmma import WMMA_FRAGMENTS
-from simlayout.hardware.tables.mma import MMAS, QUAD_PAIR_MMAS, hint, per_register, spelled
-from simlayout.hardware.tables.provenance import Provenance
+from simlayout.hardware.tables.mma import MMAS, QUAD_PAIR_MMAS, hint, spelled
 
 
 def _row_in_quad_pair(lane):
@@ -47,21 +45,8 @@ _QUAD_PAIR_MAPS = {
 """PTX ISA, Matrix Fragments for mma.m8n8k4 with .f16; equal to CuTe's SM70 MMA_Traits."""
 
 
-def _confirmed(text):
-    return Provenance("measured", f"{text}; confirmed on one NVIDIA H200, 2026-11-21, see tests/data/h200_fragments.npz")
-
-
-def _mma_fragments():
-    source = _confirmed("PTX ISA, Matrix Fragments for mma, of each shape; equal to CuTe MMA_Traits")
-    for mma in MMAS.values():
-        for operand, (rows, cols, dtype) in mma.operands().items():
-            per = per_register(dtype)
-            formula = {"A": a_map(mma.m, per), "B": b_map(per)}.get(operand, cd_map)
-            yield Fragment(mma.name, operand, (rows, cols), dtype, source, formula)
-
-
 def _quad_pair_fragments():
-    source = _confirmed("PTX ISA, Matrix Fragments for mma.m8n8k4 with .f16; equal to CuTe's SM70 MMA_Traits")
+    source = confirmed("PTX ISA, Matrix Fragments for mma.m8n8k4 with .f16; equal to CuTe's SM70 MMA_Traits")
     for mma in QUAD_PAIR_MMAS.values():
         for operand, (rows, cols, dtype) in mma.operands().items():
             key = (operand, mma.layouts["AB".index(operand)]) if operand in "AB" else ("D", dtype)
@@ -70,16 +55,18 @@ def _quad_pair_fragments():
 
 def _matrix_fragments():
     for op in ("ldmatrix", "stmatrix"):
-        source = _confirmed(f"PTX ISA, {op}: matrix m is rows 8m to 8m + 7 of the stack and register m of every lane")
+        source = confirmed(f"PTX ISA, {op}: matrix m is rows 8m to 8m + 7 of the stack and register m of every lane")
         for count in (1, 2, 4):
             for suffix, formula in (("", matrix_map), (".trans", matrix_trans_map)):
                 yield Fragment(f"{op}.x{count}{suffix}", None, (8 * count, 8), "b16", source, formula)
-    source = _confirmed("PTX ISA, movmatrix: D holds the transpose; (row, col) is where the element was in A")
+    source = confirmed("PTX ISA, movmatrix: D holds the transpose; (row, col) is where the element was in A")
     for operand, formula in (("A", matrix_map), ("D", matrix_trans_map)):
         yield Fragment("movmatrix.trans", operand, (8, 8), "b16", source, formula)
 
 
-FRAGMENTS = {(f.name, f.operand): f for rows in (_mma_fragments, _matrix_fragments, _quad_pair_fragments) for f in rows()}
+FRAGMENTS = {(f.name, f.operand): f for rows in (
+    fragments_of(MMAS, "PTX ISA, Matrix Fragments for mma, of each shape; equal to CuTe MMA_Traits"), _matrix_fragments(),
+    _quad_pair_fragments()) for f in rows}
 FRAGMENTS |= SPARSE_FRAGMENTS | WMMA_FRAGMENTS | SCALED_FRAGMENTS | AMD_FRAGMENTS
 """Every fragment that a warp holds, by (instruction, operand); the operand of ldmatrix and stmatrix is None."""
 

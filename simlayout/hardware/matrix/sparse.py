@@ -11,9 +11,9 @@ import numpy as np
 
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import InstructionError
-from simlayout.hardware.matrix.fragments_base import Fragment, a_map, b_map, cd_map
+from simlayout.hardware.matrix.fragments_base import fragments_of
 from simlayout.hardware.tables.arch import LANES
-from simlayout.hardware.tables.mma import MmaShape, hint, per_register
+from simlayout.hardware.tables.mma import MmaShape, hint
 from simlayout.hardware.tables.provenance import Provenance
 
 NIBBLES = 8
@@ -109,17 +109,8 @@ SPARSE_MMAS = {row.name: row for row in (
 )}
 
 
-def _fragments():
-    source = Provenance("measured", "PTX ISA, Matrix Fragments for sparse mma, of each shape; confirmed on one NVIDIA H200, "
-                        "2026-11-21, see tests/data/h200_fragments.npz")
-    for mma in SPARSE_MMAS.values():
-        for operand, (rows, cols, dtype) in mma.operands().items():
-            per = per_register(dtype)
-            formula = {"A": a_map(mma.m, per), "B": b_map(per)}.get(operand, cd_map)
-            yield Fragment(mma.name, operand, (rows, cols), dtype, source, formula)
-
-
-SPARSE_FRAGMENTS = {(f.name, f.operand): f for f in _fragments()}
+SPARSE_FRAGMENTS = {(f.name, f.operand): f for f in fragments_of(
+    SPARSE_MMAS, "PTX ISA, Matrix Fragments for sparse mma, of each shape")}
 """The fragments of mma.sp, by (name, operand)."""
 
 METADATA_SOURCE = Provenance("measured", "on one NVIDIA H200, 2026-11-21: every legal change of one index, in every lane, "
