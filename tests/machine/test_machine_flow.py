@@ -305,13 +305,6 @@ def test_random_programs_give_each_lane_what_it_computes_alone(text, n, block):
 
 
 @pytest.mark.sweep
-@given(programs(), st.integers(0, 9))
-@settings(max_examples=2500, suppress_health_check=list(HealthCheck))
-def test_thousands_of_random_programs_give_each_lane_what_it_computes_alone(text, n):
-    assert on_the_machine(text, n).tolist() == lane_by_lane(text, n).tolist()
-
-
-@pytest.mark.sweep
 @pytest.mark.parametrize("number", range(16))
 def test_thousands_of_random_programs_give_each_lane_what_numba_computes(number):
     @seed(number)

@@ -1,10 +1,12 @@
 """C of whole GEMMs, bit for bit: what the GPU computed (tests/data/h200_bits.json) against the exact rule of mma."""
 
 import json
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tiers import sweep_but
 
 from cuda_kernels.bench import default_variants
 from cuda_kernels.conformance.bits import PROBLEMS, cpu_result, digest, operands
@@ -12,6 +14,7 @@ from simlayout.numerics import gemm
 
 RECORD = json.loads((Path(__file__).parents[1] / "data" / "h200_bits.json").read_text())
 LABELS = [label for label, _ in default_variants()]
+FEW = "mma_permuted, 3 stages", "mma_base, 4 stages, f16 accumulation", "mma_crosswise, 8 warps, mixed"
 
 
 def predicted(problem, accumulate):
@@ -34,17 +37,7 @@ def test_the_bits_that_the_gpu_computed_follow_from_the_rule_of_mma_and_the_orde
             assert outcome["gpu"] == expected["f16" if "f16 accumulation" in outcome["variant"] else "f32"], outcome
 
 
-@pytest.mark.parametrize("label", [label for label in LABELS if label in (
-    "mma_permuted, 3 stages", "mma_base, 4 stages, f16 accumulation", "mma_crosswise, 8 warps, mixed")])
-def test_the_cpu_machine_computes_the_bits_that_the_gpu_computed(label):
-    problem = PROBLEMS[-1]
-    (outcome,) = (o for o in RECORD["outcomes"] if o["variant"] == label and tuple(o["problem"]) == problem)
-    assert digest(cpu_result(label, problem)) == outcome["gpu"]
-
-
-@pytest.mark.sweep
-@pytest.mark.parametrize("problem", PROBLEMS, ids=str)
-@pytest.mark.parametrize("label", LABELS)
-def test_the_cpu_machine_computes_the_gpus_bits_for_every_variant(label, problem):
-    (outcome,) = (o for o in RECORD["outcomes"] if o["variant"] == label and tuple(o["problem"]) == problem)
-    assert digest(cpu_result(label, problem)) == outcome["gpu"]
+@pytest.mark.parametrize("case", sweep_but([(label, PROBLEMS[-1]) for label in FEW], product(LABELS, PROBLEMS)), ids=str)
+def test_the_cpu_machine_computes_the_bits_that_the_gpu_computed(case):
+    (outcome,) = (o for o in RECORD["outcomes"] if (o["variant"], tuple(o["problem"])) == case)
+    assert digest(cpu_result(*case)) == outcome["gpu"]

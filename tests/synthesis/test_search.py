@@ -387,7 +387,8 @@ def test_the_command_has_constraints(capsys):
 @pytest.mark.parametrize("words, fault", [
     (["(16,64"], "column 7"), (["(16,64):(64,1)", "--op", "ldmatrix.x3"], "ldmatrix.x3"),
     (["(16,64):(64,1)", "--families", "magic"], "magic"), (["Sw<3,3,3>"], "no coordinates"),
-    (["(4096,4096):(4096,1)"], "use a smaller tile"), ([], "give a LAYOUT or --kernel NAME"), (["(16,64):(64,1)", "--kernel", "mma_base"], "and not both"),
+    (["(4096,4096):(4096,1)"], "use a smaller tile"), ([], "give a LAYOUT or --kernel NAME"),
+    (["(16,64):(64,1)", "--kernel", "mma_base"], "and not both"),
     (["(16,64):(64,1)", "--access", "ldmatrix.x4"], "is no access"),
     (["(16,64):(64,1)", "--access", "ldmatrix.x4: tid ** 2, 0"], "a power is no integer arithmetic"),
     (["(16,64):(64,1)", "--access", "ldmatrix.x4: tid, k for k<0"], "is no loop"),
