@@ -20,6 +20,9 @@ NOTES = """
     there are hazards or excess.
     """
 
+OWN = {"--hazards", "--json", "--arch", "--html", "--quiet", "--strict"}
+"""Options that stand before the program's path: behind it they are told of, because they may be meant for simlayout."""
+
 PATIENCE = 1.0
 """Seconds of a launch before a terminal is told how far it is."""
 
@@ -74,6 +77,9 @@ def _tell(options, report):
     if not options.quiet and sys.stderr is not None:
         sys.stdout.flush()
         print(f"\nsimlayout: {fit(text(report))}", file=sys.stderr, flush=True)
+        if behind := [word for word in options.arguments if word.partition("=")[0] in OWN]:
+            print(fit(f"{' '.join(behind)} stands behind the program's path, so it is the program's: simlayout's options "
+                      "stand before the path"), file=sys.stderr, flush=True)
 
 
 @contextmanager

@@ -313,7 +313,8 @@ class _Reader:
             self.refuse_named(token)
             divided = any(before.text == "//" for before in self.tokens[:self.at])
             comment = "; // is integer division here: write comments as /* ... */" if divided else ""
-            _fail(token.column, f"unknown name {name!r}; known: {', '.join(self.names)}{comment}")
+            sized = f"; any other has its size in the domain, as in {name}=4" if name.isidentifier() else ""
+            _fail(token.column, f"unknown name {name!r}; known: {', '.join(self.names)}{comment or sized}")
         return name
 
     def integer(self, token):

@@ -114,6 +114,14 @@ def test_the_exit_code_is_the_programs_or_1_if_strict_where_there_is_something(w
 
 
 @pytest.mark.slow
+def test_an_option_behind_the_path_is_the_programs_and_told_of():
+    code, said, told = ran("tile.py", "--strict", "--size=4")
+    assert code == 0 and "['tile.py', '--strict', '--size=4']" in said
+    assert " ".join(told.split()).endswith("--strict stands behind the program's path, so it is the program's: simlayout's "
+                                           "options stand before the path")
+
+
+@pytest.mark.slow
 def test_a_new_process_does_as_a_fork_does():
     assert ran("--quiet", "tile.py", how=new_process) == ran("--quiet", "tile.py")
 

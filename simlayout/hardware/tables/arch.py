@@ -131,8 +131,19 @@ def arch_of(name):
     plain = re.sub(r"(:\w+[+-])+$" if text.startswith("gfx") else r"(?<=\d)a$|(?<=sm_1\d\d)f$", "", text)
     row = ARCHES.get(text) or ARCHES.get(plain)
     if row is None:
-        raise InstructionError(f"unknown architecture {name!r}; use one of {', '.join(ARCHES)}")
+        raise InstructionError(f"unknown architecture {name!r}{_meant(text)}; use one of {', '.join(ARCHES)}")
     return row
+
+
+def _meant(text):
+    """The chips of a name that leaves out the underscore, or is of what one sells, for an error.
+
+    >>> _meant("sm90"), _meant("H100"), _meant("sm_12")
+    (' (did you mean sm_90?)', ' (did you mean sm_90?)', '')
+    """
+    word = re.sub(r"[\W_]", "", text.lower())
+    near = [a.name for a in ARCHES.values() if word in (a.name.replace("_", ""), *re.findall(r"\w+", a.product.lower()))]
+    return f" (did you mean {' or '.join(near)}?)" if near else ""
 
 
 def cuda_arch_of(name) -> Arch:
