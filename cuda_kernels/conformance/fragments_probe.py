@@ -19,10 +19,8 @@ class ProbeKernel:
     """What `cuda_kernels.build.compile.ptx` wants of a kernel."""
 
     body: object
-    signature: tuple = SIGNATURE
-    block: int = LANES
-    resident: int = 1
-    cluster: int = 1
+
+    signature, block, resident, cluster = SIGNATURE, LANES, 1, 1
 
 
 @cache

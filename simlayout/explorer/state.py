@@ -90,12 +90,12 @@ class Refusal(SimlayoutError):
     """Why a State has no answer, and where: its field, and the column in the field's text where a parser knows it.
 
     column: counted from 1, or None. shown, caret: a piece of the text around the fault and a caret that points at it.
-    access: the number of the access whose field it is, or None.
+    access: the number of the access whose field it is, None until `worked` sets it.
     """
 
-    def __init__(self, message, field, column=None, text="", access=None):
+    def __init__(self, message, field, column=None, text=""):
         super().__init__(message)
-        self.field, self.column, self.access = field, column, access
+        self.field, self.column, self.access = field, column, None
         self.shown, self.caret = _pointed(text, column)
 
     def as_dict(self):

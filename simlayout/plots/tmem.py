@@ -72,14 +72,14 @@ def scale_panels() -> list[Panel]:
                   ylabel=f"{LANE} ({ranges(SHOWN)} of each warp)")]
 
 
-def accumulators(n: int = 256) -> list[Panel]:
-    """The Panels of all dense accumulators of N = n: M 128, 64 and 32, by one CTA or two.
+def accumulators() -> list[Panel]:
+    """The Panels of all dense accumulators of N = 256: M 128, 64 and 32, by one CTA or two.
 
     >>> [panel.title.split(":")[0] for panel in accumulators()]
     ['D', 'F', 'E', 'G', 'B']
     """
-    made = [accumulator(128, n), accumulator(64, n), accumulator(64, n, ws=True), accumulator(32, n, ws=True),
-            accumulator(128, n, 2)]
+    made = [accumulator(128, 256), accumulator(64, 256), accumulator(64, 256, ws=True), accumulator(32, 256, ws=True),
+            accumulator(128, 256, 2)]
     return [accumulator_panel(one) for one in made]
 
 

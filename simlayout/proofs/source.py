@@ -14,7 +14,7 @@ import numpy as np
 from simlayout.errors import LayoutError, SimlayoutError
 from simlayout.hardware import analyze
 from simlayout.hardware.banks.copies import LINE_BYTES
-from simlayout.hardware.tables.arch import DEFAULT_ARCH, LANES
+from simlayout.hardware.tables.arch import LANES
 
 MOST_LEADING = 2**40
 """Elements from row to row, so that addresses fit int64."""
@@ -109,14 +109,15 @@ class Table:
         mine = self.stage == stage
         return Table(self.access, self.addresses[mine], self.row[mine], self.column[mine], self.stage[mine])
 
-    def analyze(self, leading, address=0, exist=None, arch=DEFAULT_ARCH):
-        """The Analysis of the copies; arguments as of `analyze_copies`."""
+    def analyze(self, leading, address=0, exist=None):
+        """The Analysis of the copies. leading: elements from row to row of the matrix; address: bytes, where the tile
+        begins; exist: (rows, columns) of it that the matrix still has, as the src-size says, None for copies without one."""
         size = self.access.bytes // self.access.elements
         valid = None
         if exist is not None:
             valid = np.where(self.row < exist[0], np.clip(size * (exist[1] - self.column), 0, self.access.bytes), 0)
         sources = address + size * (self.row * leading + self.column)
-        return analyze(self.access.instruction, self.addresses, arch=arch, sources=sources, valid=valid)
+        return analyze(self.access.instruction, self.addresses, sources=sources, valid=valid)
 
 
 def analyze_copies(access, leading):
@@ -125,10 +126,10 @@ def analyze_copies(access, leading):
     access: an Access with a Source; leading: elements from row to row of the matrix. AddressError where the instruction
     cannot read from there.
     """
-    return Table.of(access).analyze(leading, 0, None, DEFAULT_ARCH)
+    return Table.of(access).analyze(leading)
 
 
-def cost(access, operand, stages, sized, arch=DEFAULT_ARCH):
+def cost(access, operand, stages, sized):
     """The Cost of all copies that read an Operand once; None where its rows begin where the instruction cannot read.
 
     stages: the kernel's; the copies of K step s fill stage s % stages. sized: whether copies have a src-size.
@@ -139,7 +140,7 @@ def cost(access, operand, stages, sized, arch=DEFAULT_ARCH):
         return None
     total = Cost()
     for (place, rows, columns, stage), count in _kinds(operand, size, stages).items():
-        one = table.filling(stage).analyze(operand.leading, place, (rows, columns) if sized else None, arch)
+        one = table.filling(stage).analyze(operand.leading, place, (rows, columns) if sized else None)
         total = Cost(total.wavefronts + count * int(one.wavefronts.sum()), total.ideal + count * int(one.ideal.sum()),
                      total.exact and bool(one.exact))
     return total

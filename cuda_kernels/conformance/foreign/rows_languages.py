@@ -22,9 +22,9 @@ def triton(name, signature, warps=4, stages=3, **row):
     )
 
 
-def numba(name, types, function=None, **row):
+def numba(name, types, **row):
     """A row of Numba. types: per argument a scalar's name, or (element, dimensions[, "any"])."""
-    return Foreign(name, "numba", "numba_kernels", function or name.removeprefix("numba_"), compile={"types": types}, **row)
+    return Foreign(name, "numba", "numba_kernels", name.removeprefix("numba_"), compile={"types": types}, **row)
 
 
 def _softmax(args):
