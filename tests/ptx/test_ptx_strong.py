@@ -190,3 +190,34 @@ def test_an_atomic_outside_of_an_array_names_the_lane():
     text = module(COUNTED.replace("WRITE", "//").replace("[%rd1], %r1", "[%rd1+400], %r1"), ("u64",))
     with pytest.raises(sl.HazardError, match="out of bounds: .* lanes? 0"):
         sl.ptx.load(text).entry().run(1, 32, np.zeros(96, np.uint32))
+
+
+LAST = """
+ld.param.u64 %rd1, [kernel_param_0];
+mov.u32 %r1, %ctaid.x;
+mul.wide.u32 %rd2, %r1, 4;
+add.s64 %rd2, %rd1, %rd2;
+st.global.u32 [%rd2+4], %r1;
+{release}
+atom.global.add.u32 %r2, [%rd1], 1;
+{acquire}
+setp.ne.u32 %p1, %r2, 2;
+@%p1 ret;
+ld.global.u32 %r3, [%rd1+4];
+ld.global.u32 %r4, [%rd1+8];
+add.u32 %r3, %r3, %r4;
+st.global.u32 [%rd1+16], %r3;
+ret;
+"""
+"""The last of three CTAs, as a counter says, adds what the others have stored."""
+
+
+@pytest.mark.parametrize("release, acquire, says", [
+    ("membar.gl;", "membar.gl;", None), ("membar.gl;", "", "and has released (a fence is missing behind the atomic"),
+    ("", "membar.gl;", "writes, and nothing orders the two"),
+    ("", "", "writes, and nothing orders the two")])
+def test_a_race_with_what_was_released_says_that_the_fence_behind_the_atomic_is_missing(release, acquire, says):
+    text, out = module(LAST.format(release=release, acquire=acquire), ("u64",)), np.zeros(5, np.uint32)
+    hazards = sl.ptx.load(text).entry().run(3, 1, out, hazards="report").hazards
+    assert out.tolist() == [3, 0, 1, 2, 1]
+    assert bool(hazards) == (says is not None) and all(says in str(found) for found in hazards)

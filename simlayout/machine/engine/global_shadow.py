@@ -36,6 +36,9 @@ as many. What is seen at once goes at once."""
 MOST_PAST = 32
 """Accesses of one byte by ended CTAs that are kept where each is covered by releases that no other one's come before."""
 
+UNACQUIRED = " and has released (a fence is missing behind the atomic or load by which the other one knows)"
+"""Of an access that a counter would order, if who has read the counter had acquired."""
+
 GONE, BENEATH, STAYS = range(3)
 """What becomes of an Access of some bytes when another one has come."""
 
@@ -316,11 +319,16 @@ class GlobalShadow:
             return
         bytes, mine, theirs = bytes[differs], mine[differs], theirs[differs]
         did, does = ("writes" if access.kind & WRITES else "reads" for access in (before, after))
-        detail = before.state() if before.group == after.group else ""
+        detail = before.state() if before.group == after.group else self._unacquired(before, mine)
         if None not in (before.grain, after.grain) and before.grain != after.grain:
             detail = OTHER_SIZE
         self._tell("global race", before.place_of(mine), after.place_of(theirs), bytes, after.allocation, did=did, does=does,
                    detail=detail)
+
+    def _unacquired(self, before, lanes):
+        """What to say of an Access by an ended CTA, of which some of these lanes have released what they did."""
+        released = self._released.get(before.group)
+        return UNACQUIRED if released is not None and np.isin(lanes, before.ended(released)[0]).any() else ""
 
     def _check_fence(self, before, after, where, clocks):
         """Tells of bytes that the generic proxy wrote and the async one touches, where no fence lies between."""
