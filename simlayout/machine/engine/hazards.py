@@ -8,18 +8,18 @@ import numpy as np
 from simlayout.errors import HazardError, MachineError
 from simlayout.machine.engine.languages import worded
 
+SYNC, SYNC_CLUSTER = "put a bar.sync between them", "put a barrier.cluster between them"
+"""What orders two of a CTA; and two of a cluster."""
+
 KINDS = {
     "unwritten read": ("{second} reads {bytes}, which nothing has written", "store or copy them first"),
     "early read": ("{second} reads {bytes}, which {first} may still be copying ({detail})",
                    "wait for that group in the copying warp, then bar.sync"),
     "write in flight": ("{second} writes {bytes}, to which {first} may still be copying ({detail})",
                         "wait for that group in the copying warp, then bar.sync"),
-    "read after write": ("{second} reads {bytes}, which {first} writes{detail}, and nothing orders the two",
-                         "put a bar.sync between them"),
-    "write after read": ("{second} writes {bytes}, which {first} reads, and nothing orders the two",
-                         "put a bar.sync between them"),
-    "write after write": ("{second} writes {bytes}, which {first} writes too{detail}, and nothing orders the two",
-                          "put a bar.sync between them"),
+    "read after write": ("{second} reads {bytes}, which {first} writes{detail}, and nothing orders the two", SYNC),
+    "write after read": ("{second} writes {bytes}, which {first} reads, and nothing orders the two", SYNC),
+    "write after write": ("{second} writes {bytes}, which {first} writes too{detail}, and nothing orders the two", SYNC),
     "lane race": ("{second} {does} {bytes}, which {first} {did}{detail}, and nothing orders lanes of one warp",
                   "put a bar.warp.sync (__syncwarp) between them"),
     "early write": ("{second} writes {bytes}, which {first} may still be reading ({detail})",
@@ -113,6 +113,8 @@ def hazard(kind, first, second, bytes=(), memory="shared bytes {}", **words):
 warp 0, lanes 0-2 (kernel.py:3) writes, and nothing orders the two: put a bar.sync between them
     """
     sentence, fix = KINDS[kind]
+    if fix == SYNC and first.cta != second.cta:
+        sentence, fix = sentence.replace("{first}", "{first} of CTA {first.cta}"), SYNC_CLUSTER
     text = sentence.format(first=first, second=second, bytes=memory.format(spans(bytes)), **words)
     return Hazard(kind, f"{text}: {fix}", first, second, tuple(bytes))
 
