@@ -116,6 +116,16 @@ def test_advice_is_in_the_words_of_the_language_of_the_line(file, python, advice
         "put a bar.sync between them", advice)
 
 
+@pytest.mark.parametrize("file", ["kernel.cu", "kernel.ptx"])
+@pytest.mark.parametrize("kind", ["read after write", "write after read", "write after write"])
+def test_two_ctas_of_a_cluster_are_named_and_told_of_its_barrier_in_any_language(kind, file):
+    first, second = (Place(file, 1, "st.shared.b32", (x, 0, 0), 0, ()) for x in (1, 0))
+    log = HazardLog("report")
+    log.add(hazard(kind, first, second, (0,), detail=""))
+    assert log.hazards()[0].text.endswith("and nothing orders the two: put a barrier.cluster between them")
+    assert f"{first} of CTA (1, 0, 0)" in log.hazards()[0].text
+
+
 def test_every_language_has_words_of_its_own_for_barriers_only():
     ours = " ".join(advice for _, advice in KINDS.values())
     for language, file in ((NUMBA, "kernel.py"), (CUDA, "kernel.cuh")):

@@ -112,11 +112,17 @@ def hazard(kind, first, second, bytes=(), memory="shared bytes {}", **words):
     read after write: ld.shared.b32 of warp 1, lane 5 (kernel.py:4) reads shared bytes 0-3, which st.shared.b32 of \
 warp 0, lanes 0-2 (kernel.py:3) writes, and nothing orders the two: put a bar.sync between them
     """
-    sentence, fix = KINDS[kind]
-    if fix == SYNC and first.cta != second.cta:
-        sentence, fix = sentence.replace("{first}", "{first} of CTA {first.cta}"), SYNC_CLUSTER
+    sentence, fix = _told(kind, first, second)
     text = sentence.format(first=first, second=second, bytes=memory.format(spans(bytes)), **words)
     return Hazard(kind, f"{text}: {fix}", first, second, tuple(bytes))
+
+
+def _told(kind, first, second):
+    """(sentence, fix) of a kind of hazard between two Places, which may be of two CTAs of a cluster."""
+    sentence, fix = KINDS[kind]
+    if fix == SYNC and first.cta != second.cta:
+        return sentence.replace("{first}", "{first} of CTA {first.cta}"), SYNC_CLUSTER
+    return sentence, fix
 
 
 def error(fault):
@@ -192,7 +198,7 @@ class HazardLog:
     def add(self, fault):
         """Takes a Hazard, gives its advice in the words of its file, and raises it as a HazardError unless the mode is
         "report"."""
-        advice = KINDS[fault.kind][1]
+        _, advice = _told(fault.kind, fault.first, fault.second)
         own = worded(advice, fault.second.file, self._python)
         fault = replace(fault, text=fault.text.removesuffix(advice) + own)
         if self.mode == "raise":
