@@ -87,8 +87,9 @@ def run(options):
     """`simlayout run FILE.ptx`: exit code 1 if there are hazards, or an array is not as expected."""
     from simlayout import ptx
 
-    module = ptx.load(source_of(options.file))
+    module = ptx.read(source_of(options.file))
     entry = module[options.entry] if options.entry is not None else _only(module)
+    entry.check()
     given_ones = [given(text, np.random.default_rng([options.seed, i])) for i, text in enumerate(options.arg)]
     arguments = related(_named(entry, given_ones))
     arrays = {a.name: a for a in arguments if a.array is not None}

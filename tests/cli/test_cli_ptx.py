@@ -94,6 +94,14 @@ def test_ptx_lists_what_the_machine_cannot_execute_and_exits_with_1(capsys, fold
     assert "frobnicate.b32 (line 9, 2 times)" in refused(capsys, "run", "k.ptx", "--block", "32")
 
 
+def test_of_a_file_with_a_kernel_that_cannot_be_executed_another_one_runs(capsys, folder):
+    other = module("frobnicate.b32 %r1, %r2;\nret;", name="strange").partition(".visible")
+    (folder / "k.ptx").write_text(module("ret;", name="plain") + other[1] + other[2])
+    assert "entry         plain" in printed(capsys, "run", "k.ptx", "--entry", "plain", "--block", "32")
+    assert "frobnicate.b32" in refused(capsys, "run", "k.ptx", "--entry", "strange", "--block", "32", "--save", "made")
+    assert not (folder / "made").exists()
+
+
 def test_a_dash_reads_ptx_from_stdin(capsys, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.StringIO(TRANSPOSE))
     assert "<text>: PTX 9.0" in printed(capsys, "ptx", "-")

@@ -92,7 +92,8 @@ class Entry:
         Raises MachineError (arguments that do not fit, an endless program), HazardError, AddressError; each names the
         argument, or file and line, CTA and warp.
         """
-        program, limit, arch = self._executable(), _whole(limit, "limit", 1), arch or self.module.arch
+        self.check()
+        program, limit, arch = self.program, _whole(limit, "limit", 1), arch or self.module.arch
         dynamic_bytes = _whole(shared_bytes, "shared_bytes", 0)
 
         def attempt(quick=False, patient=True):
@@ -188,10 +189,10 @@ class Entry:
         """{(line, text)} of its loads of shared memory whose results nothing reads."""
         return unread_loads(self.module.syntax.functions[name] for name in self.functions)
 
-    def _executable(self):
+    def check(self) -> None:
+        """Raises InstructionError that lists what of the kernel the machine cannot execute, if there is anything."""
         if self.program is None:
             raise InstructionError(refusal(self.module.syntax.path, summed(self.faults)))
-        return self.program
 
     def _cluster(self, cluster):
         given, required = three_of(cluster, "cluster"), self.required_cluster
