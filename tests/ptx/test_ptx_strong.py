@@ -221,3 +221,32 @@ def test_a_race_with_what_was_released_says_that_the_fence_behind_the_atomic_is_
     hazards = sl.ptx.load(text).entry().run(3, 1, out, hazards="report").hazards
     assert out.tolist() == [3, 0, 1, 2, 1]
     assert bool(hazards) == (says is not None) and all(says in str(found) for found in hazards)
+
+
+RESET = LAST.replace("st.global.u32 [%rd1+16], %r3;", "st.global.u32 [%rd1+16], %r3; st.global.u32 [%rd1], 0;")
+"""And sets the counter back."""
+
+
+FENCE = "membar.gl;"
+
+
+@pytest.mark.parametrize("release, acquire, lines", [(FENCE, FENCE, 0), (FENCE, "", 3), ("", FENCE, 3)])
+def test_the_last_block_that_has_acquired_may_set_the_counter_back_by_a_plain_store(release, acquire, lines):
+    text, out = module(RESET.format(release=release, acquire=acquire), ("u64",)), np.zeros(5, np.uint32)
+    hazards = sl.ptx.load(text).entry().run(3, 1, out, hazards="report").hazards
+    assert out.tolist() == [0, 0, 1, 2, 1] and len(hazards) == lines
+
+
+def test_what_is_stored_between_the_fence_and_the_atomic_is_not_released():
+    late = RESET.replace("{release}", "").replace("st.global.u32 [%rd2+4]", f"{FENCE} st.global.u32 [%rd2+4]")
+    text = module(late.format(acquire=FENCE), ("u64",))
+    hazards = sl.ptx.load(text).entry().run(3, 1, np.zeros(5, np.uint32), hazards="report").hazards
+    assert {found.second.instruction for found in hazards} == {"ld.global.u32"}
+
+
+def test_a_block_that_has_not_read_the_counter_may_not_set_it_back():
+    but_the_last = "setp.eq.u32 %p2, %r1, 2; @!%p2 atom.global.add.u32"
+    body = RESET.format(release=FENCE, acquire=FENCE).replace("@%p1 ret;", "").replace("atom.global.add.u32", but_the_last)
+    text = module(body, ("u64",))
+    hazards = sl.ptx.load(text).entry().run(3, 1, np.zeros(5, np.uint32), hazards="report").hazards
+    assert "st.global.u32" in {found.second.instruction for found in hazards}

@@ -72,11 +72,12 @@ class Access:
 
     group: the serial number of the clocks of those who run at the same time; warp: its number in them; epoch: None while a
     cp.async is under way, then that of its wait; met: the epochs before which all was ordered when it was issued. covering:
-    once its CTA has ended, the releases that cover it (see `ended`).
+    once its CTA has ended, the releases that cover it (see `ended`); own: of atomics, the releases that they were: (lane,
+    counter, number) each.
     """
 
     __slots__ = ("place", "group", "warp", "epoch", "met", "rows", "unit", "lanes", "kind", "allocation", "copies", "agent",
-                 "number", "stored", "covering", "grain")
+                 "number", "stored", "covering", "grain", "own")
 
     def __init__(self, warp, place, rows, unit, lanes, kind, allocation, copies=False, agent=None,
                  stored=None, grain=None):
@@ -85,7 +86,7 @@ class Access:
         self.epoch = None if copies else clocks.epochs[warp.number]
         self.rows, self.unit, self.lanes, self.kind, self.allocation = rows, unit, lanes, kind, allocation
         self.copies, self.agent, self.number, self.stored, self.covering = copies, agent, None, stored, None
-        self.grain = grain
+        self.grain, self.own = grain, ()
 
     def ended(self, released):
         """The releases that cover what it does, when its CTA has ended: (lane, counter, number), int [n] each.
@@ -104,7 +105,13 @@ class Access:
                 lanes = np.unique(self.lanes)
                 index, *release = released.covering(LANES * self.warp + lanes, value)
                 self.covering = lanes[index], *release
+            if self.own:
+                self.covering = tuple(map(np.append, self.covering, zip(*self.own)))
         return self.covering
+
+    def released(self, lane, release):
+        """A lane's atomic was this Release: who knows that knows of the atomic too, since it has seen what it left."""
+        self.own = (*self.own, (lane, release.counter, release.number))
 
     def on(self, bytes):
         """(which [m], lanes [m]): every pair of an entry of `bytes` (int64) and a lane that touches it."""

@@ -82,7 +82,7 @@ class GlobalShadow:
         return self.enter(*units(positions, lanes, nbytes, alignment), STRONG * strong, allocation, copies=copies)
 
     def wrote(self, positions, lanes, store, alignment, allocation):
-        """A Store, as `read`."""
+        """A Store, as `read`; returns its Access."""
         nbytes, plain = store.data.shape[1], None
         rows, unit, by = units(positions, lanes, nbytes, alignment)
         if not store.strong:
@@ -93,6 +93,7 @@ class GlobalShadow:
             bytes = positions[:, None] + np.arange(nbytes)
             here = access.place_of(lanes[np.isin(bytes, bytes[lost]).any(axis=1)])
             self._tell("collision", None, here, bytes[lost], allocation)
+        return access
 
     def enter(self, rows, unit, lanes, kind, allocation, copies=False, agent=None, instruction=None, stored=None,
               plain=None):

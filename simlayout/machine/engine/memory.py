@@ -213,9 +213,9 @@ class Allocation:
         return self.shadow.read(at, _lanes(active), nbytes, alignment, self, strong, copies)
 
     def wrote(self, positions, active, store, alignment):
-        """Tells the shadow of a Store."""
+        """Tells the shadow of a Store; returns its Access."""
         at, alignment = positions + (self.origin - self.zero), gcd(alignment, self.origin - self.aligned)
-        self.shadow.wrote(at, _lanes(active), store, alignment, self)
+        return self.shadow.wrote(at, _lanes(active), store, alignment, self)
 
     def watched(self, shadows, make):
         """This allocation, its memory under the shadow that `shadows` ({root: shadow}) has or `make(bytes)` makes."""
@@ -362,12 +362,14 @@ class GlobalPointer:
         """As `write`, but nobody is told: what an atomic leaves, which `update` has told of."""
         self._store(active, data, data.shape[1])
 
-    def update(self, active: np.ndarray, nbytes: int) -> None:
-        """Tells that each active lane changes nbytes where it points by an atomic, whose lanes do so one after another."""
-        if self._allocation.shadow is not None:
-            positions = self._allocation.positions(self.offset, active, nbytes, nbytes, "writes")
-            held = self._allocation.window(nbytes)[positions]
-            self._allocation.wrote(positions, active, Store(held, held, held, nbytes, True), nbytes)
+    def update(self, active: np.ndarray, nbytes: int) -> Any:
+        """Tells that each active lane changes nbytes where it points by an atomic, whose lanes do so one after another; the
+        Access, None where nobody looks for hazards."""
+        if self._allocation.shadow is None:
+            return None
+        positions = self._allocation.positions(self.offset, active, nbytes, nbytes, "writes")
+        held = self._allocation.window(nbytes)[positions]
+        return self._allocation.wrote(positions, active, Store(held, held, held, nbytes, True), nbytes)
 
     def _store(self, active, data, alignment):
         """Stores uint8 [32, nbytes]; (positions, what is stored, what was there before), of the active lanes."""

@@ -243,7 +243,7 @@ class MemoryTwins:
         self._asks("atom", addresses, self.active, update.bytes)
         for pointer, lanes in self.pointers(addresses, self.active, update.bytes, "updates"):
             which = np.flatnonzero(lanes)
-            pointer.update(lanes, update.bytes)
+            access = pointer.update(lanes, update.bytes)
             for turn in in_turn(pointer.offset[which]):
                 now = np.zeros(LANES, bool)
                 now[which[turn]] = True
@@ -251,13 +251,13 @@ class MemoryTwins:
                 data = np.zeros((LANES, update.count), update.dtype)
                 data[now] = update.in_l2(held[now], [value[now] for value in values])
                 pointer.poke(now, data.view(np.uint8))
-                self._updated("global", addresses, which[turn], held[now].astype(update.dtype), data[now], order)
+                self._updated("global", addresses, which[turn], held[now].astype(update.dtype), data[now], order, access)
 
-    def _updated(self, space, addresses, lanes, found, left, order):
+    def _updated(self, space, addresses, lanes, found, left, order, access=None):
         if self.cta.shadow is not None:
             for lane, before, after in zip(lanes.tolist(), found, left):
                 place = self._place_of(space, int(addresses[lane]))
-                self.strong_update(place, lane, before.tobytes(), after.tobytes(), order)
+                self.strong_update(place, lane, before.tobytes(), after.tobytes(), order, access)
 
 
 def in_turn(places):

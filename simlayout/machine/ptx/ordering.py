@@ -45,8 +45,9 @@ class OrderTwins:
         else:
             place.release(self.cta.clocks, self.threads(np.array([lane])), value, True, *as_of)
 
-    def strong_update(self, address, lane, found, left, order):
-        """An atomic by a lane, which found a value and left one: it carries on what was released before."""
+    def strong_update(self, address, lane, found, left, order, access=None):
+        """An atomic by a lane, which found a value and left one: it carries on what was released before. access: its Access
+        of global memory."""
         place = self.cta.launch.counters.at(address)
         known = bool(place.releases) and place.releases[-1].value == found
         if known:
@@ -56,6 +57,8 @@ class OrderTwins:
         as_of = self._as_of(address, lane, order)
         if as_of is not None:
             place.release(self.cta.clocks, self.threads(np.array([lane])), left, not known, *as_of)
+            if access is not None:
+                access.released(lane, place.releases[-1])
         elif known:
             place.carry(left)
 
