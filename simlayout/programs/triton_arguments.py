@@ -36,8 +36,8 @@ def taken(value: Any) -> Any:
     """What Triton takes of a value, or of each of a tuple: a Tensor over the memory of an array or of a torch tensor, a
     Python number of a NumPy scalar. Raises MachineError for what a kernel cannot have.
 
-    >>> type(taken(np.zeros(3))), type(taken(np.float32(1)))
-    (<class 'simlayout.programs.triton_arguments.Tensor'>, <class 'float'>)
+    >>> taken((np.float32(0.5), np.int64(2), None))
+    (0.5, 2, None)
     """
     if type(value) is tuple:
         return tuple(map(taken, value))
