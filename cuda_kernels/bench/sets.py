@@ -108,6 +108,20 @@ def model_layers(seed):
             for sizes in ((hidden, width), (width, hidden))]
 
 
+def unseen_eight_bits(scaled, n, k):
+    """Of a seed, 40 e4m3 problems of 64 to 16384 and the sizes of `model_layers`; N and K are multiples of n and k, as
+    torch._scaled_mm wants them, and M of 16."""
+    def problems(seed):
+        drawn = random_problems(40, seed, 64, 16384) + model_layers(seed)
+        return [Product(_up(p.M, 16), _up(p.N, n), _up(p.K, k), "e4m3", scaled=scaled) for p in drawn]
+
+    return problems
+
+
+def _up(size, multiple):
+    return -(-size // multiple) * multiple
+
+
 def default_variants():
     """The variants of the mma.sync kernels that the README's table shows: (label, Kernel)."""
     from cuda_kernels import KERNELS
@@ -163,6 +177,10 @@ SETS = {
     "random": Set("60 random shapes, f16", _matmul(lambda seed: random_problems(seed=seed)), drawn=True),
     "unseen": Set("100 random shapes of 64 to 16384, f16 and bf16", _matmul(unseen), drawn=True),
     "models": Set("20 layers of ten models, bf16", _matmul(model_layers), drawn=True),
+    "unseen-fp8": Set("60 shapes, random and of these layers, e4m3, a scale for each row and column",
+                      _matmul(unseen_eight_bits("lines", 16, 16)), drawn=True),
+    "unseen-blocks": Set("60 such shapes, scales for 1x128 of A and 128x128 of B",
+                         _matmul(unseen_eight_bits("1x128", 128, 512)), drawn=True),
     "fp8": Set("e4m3, a scale for each tensor: two cubes and layers", _matmul(eight_bits("e4m3", "tensor"))),
     "fp8-lines": Set("the same, a scale for each row and column", _matmul(eight_bits("e4m3", "lines"))),
     "fp8-blocks": Set("the same, scales for 1x128 of A and 128x128 of B", _matmul(eight_bits("e4m3", "1x128"))),

@@ -5,6 +5,7 @@
     python -m cuda_kernels.lab.tuning --json FILE --products 1x28672x8192 --repeat 3 --seconds 0.03
     python -m cuda_kernels.lab.tuning --json FILE --products 2392x280x4016 --most 12 --stages 0.9 0.75 0.6
     python -m cuda_kernels.lab.tuning --json FILE --shapes 20 --dtype e4m3 --scaled 1x128
+    python -m cuda_kernels.lab.tuning --json FILE --sets unseen-fp8 unseen-blocks --seed 11 --most 32
     python -m cuda_kernels.lab.tuning --json FILE --sets grouped groups --most 12
 
 For each product it times the configurations that may be good there, with their tiles in several orders, and torch's
@@ -193,7 +194,7 @@ def main(arguments=None):
     gpu = figures_of(driver.cuda(), 0)
     source = random.Random(options.seed)
     of_sets = dict.fromkeys(case.problem for case in cases_of(options.sets, seed=options.seed)) if options.sets else ()
-    products = [p if p.groups else replace(p, dtype=options.dtype, scaled=options.scaled)
+    products = [p if p.groups or p.scaled else replace(p, dtype=options.dtype, scaled=options.scaled)
                 for p in options.products or of_sets or problems(options.shapes, options.seed)]
     likely = [(p, worth_measuring(p, gpu, options.most, options.orders)) for p in products]
     work = options.repeat * [(p, with_fewer_stages(configs, options.stages)) for p, configs in likely]

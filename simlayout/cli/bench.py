@@ -19,7 +19,8 @@ NOTES = """
     Each row is measured in turns with cuBLAS (torch's, else CuPy's): CUDA graphs of calls that rotate over operands larger
     than L2, random normal data, medians. A row is printed when it is measured; Ctrl-C ends the run, prints what it came
     to and writes the files with what there is.
-    --seed draws the shapes of {drawn}; --sizes is for {sized}.
+    --seed draws the shapes of {drawn}.
+    --sizes is for {sized}.
     --only takes '4096 x' or mma_base, say.
     --json holds the rows, and where and how they were measured.
     """
@@ -28,7 +29,7 @@ NOTES = """
 def describe(parser):
     """The parser of `simlayout bench`."""
     sets = registry.BENCH_SETS
-    listed = "\n".join(f"      {name:<12}{bench_set.summary}" for name, bench_set in sets.items())
+    listed = "\n".join(f"      {name:<15}{bench_set.summary}" for name, bench_set in sets.items())
     parser.answer(bench, EXAMPLES, f"\n    sets:\n{listed}\n"
                      + NOTES.format(sized=", ".join(name for name, bench_set in sets.items() if bench_set.sizes),
                                   drawn=", ".join(name for name, bench_set in sets.items() if bench_set.drawn)))

@@ -68,7 +68,8 @@ def test_the_help_names_every_set_and_gives_examples(capsys):
     assert max(map(len, out.splitlines())) <= 125
 
 
-@pytest.mark.parametrize("name, count", [("random", 60), ("unseen", 100), ("models", 20)])
+@pytest.mark.parametrize("name, count", [("random", 60), ("unseen", 100), ("models", 20), ("unseen-fp8", 60),
+                                         ("unseen-blocks", 60)])
 def test_a_seed_draws_the_same_products_again_and_another_one_others(name, count):
     assert SETS[name].drawn
     drawn = [[case.problem for case in cases_of([name], seed=seed)] for seed in (1, 1, 2)]
@@ -79,6 +80,12 @@ def test_unseen_sizes_are_of_64_to_16384():
     products = [case.problem for seed in range(20) for case in cases_of(["unseen"], seed=seed)]
     assert all(64 <= size <= 16384 and size % 8 == 0 for p in products for size in (p.M, p.N, p.K))
     assert min(p.K for p in products) < 80 and max(p.K for p in products) > 13000
+
+
+@pytest.mark.parametrize("name, n, k", [("unseen-fp8", 16, 16), ("unseen-blocks", 128, 512)])
+def test_unseen_eight_bit_sizes_are_such_as_torch_takes(name, n, k):
+    products = [case.problem for seed in range(20) for case in cases_of([name], seed=seed)]
+    assert all(p.dtype == "e4m3" and not (p.M % 16 or p.N % n or p.K % k) for p in products)
 
 
 def test_the_command_names_the_seed_that_is_not_the_usual_one():
