@@ -76,9 +76,12 @@ def products():
 
 def drawn():
     """One list of cells per set of products that a seed draws, and per GPU: beside cuBLAS."""
-    for name, what in (("unseen", "random shapes of 64 to 16384"), ("models", "layers of ten models")):
+    sets = (("unseen", "unseen", "random shapes of 64 to 16384"), ("unseen", "models", "layers of ten models"),
+            ("unseen_fp8", "unseen-fp8", "both in e4m3, scales of rows and columns"),
+            ("unseen_fp8", "unseen-blocks", "both in e4m3, scales of blocks"))
+    for file, name, what in sets:
         for gpu in ("h200", "h100"):
-            rows = _matmul(record.read(DATA / f"{gpu}_unseen_bench.json"), name)
+            rows = _matmul(record.read(DATA / f"{gpu}_{file}_bench.json"), name)
             below = sum(row.share < 0.95 for row in rows)
             yield [what, gpu.upper(), str(len(rows)), *_summed(what, rows)[4:], str(below)]
 

@@ -22,6 +22,7 @@ from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.matmul.choose.figures import FIGURES, Figures
 from cuda_kernels.matmul.choose.model import Estimates, misalignment_of
 from cuda_kernels.matmul.choose.rates import RATES, Rates
+from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import DeviceError, ParseError
 
 NAMES = [f.name for f in fields(Rates)]
@@ -43,11 +44,12 @@ START = replace(RATES, row_power_share=0.0)
 
 @dataclass(frozen=True)
 class Measured:
-    """A record. gpu: on which it was measured; estimates: of its configurations; problems: (M, N, K) each; cublas:
-    microseconds of each. product, tried, times: arrays with an item per measurement: numbers of the product and of the
-    configuration, and microseconds."""
+    """A record. gpu: on which it was measured; narrow: whether A and B are of 8 bits; estimates: of its configurations;
+    problems: (M, N, K) each, K in pairs of 8-bit elements; cublas: microseconds of each. product, tried, times: arrays with
+    an item per measurement: numbers of the product and of the configuration, and microseconds."""
 
     gpu: Figures
+    narrow: bool
     estimates: Estimates
     problems: tuple
     cublas: tuple
@@ -65,7 +67,7 @@ class Measured:
         """(the estimates of each measurement's configuration, their work)."""
         M, N, K = np.array(self.problems)[self.product].T
         estimates = self.estimates.take(self.tried)
-        return estimates, estimates.work(M, N, K, 1, self.gpu, misalignment_of(K))
+        return estimates, estimates.work(M, N, K, 1, self.gpu, misalignment_of(K), narrow=self.narrow)
 
     @cached_property
     def least(self):
@@ -112,45 +114,46 @@ class Measured:
 
 def read(*paths):
     """The Measured of files that `cuda_kernels.lab.tuning` wrote on one GPU, as `read_each` reads them; ParseError where
-    there are several GPUs."""
+    there are several."""
     found = read_each(*paths)
     if len(found) != 1:
-        raise ParseError(f"these are records of {len(found)} GPUs: read those of one at a time")
+        raise ParseError(f"these are records of {len(found)} GPUs or widths of A and B: read those of one at a time")
     return found[0]
 
 
 def read_each(*paths):
-    """A Measured for each GPU on which `cuda_kernels.lab.tuning` wrote these files, as they are or compressed by xz;
-    ParseError for others. It lacks what is never chosen, as slices that cut nothing, and what estimates know nothing of, as
-    C that is stored by sectors."""
-    configs, rows_of = {}, {}                            # configuration -> its number; GPU's name -> rows
+    """A Measured for each GPU on which `cuda_kernels.lab.tuning` wrote these files, as they are or compressed by xz, and
+    for A and B of 16 bits and of 8; ParseError for others. It lacks what is never chosen, as slices that cut nothing, and
+    what estimates know nothing of, as C that is stored by sectors."""
+    configs, rows_of = {}, {}                            # configuration -> its number; (GPU's name, narrow) -> rows
     for path in paths:
         try:
             data = Path(path).read_bytes()
             record = json.loads(lzma.decompress(data) if Path(path).suffix == ".xz" else data)
             numbers = [configs.setdefault(Hopper(**options), len(configs)) for options in record["configs"]]
-            rows = [(tuple(map(int, shape[:3])), cublas, [(numbers[i], float(us)) for i, us in measured])
-                    for shape, cublas, measured in record["rows"]]
-            if not rows or any(len(shape) < 3 or not measured for shape, _, measured in rows):
-                raise ParseError("a product lacks its M, N and K, or has no times, or there is none")
-            rows_of.setdefault(str(record["device"]), []).extend(rows)
+            if not record["rows"] or any(len(shape) < 4 or not measured for shape, _, measured in record["rows"]):
+                raise ParseError("a product lacks its M, N, K or dtype, or has no times, or there is none")
+            for (M, N, K, dtype, *_), cublas, measured in record["rows"]:
+                nbytes = TYPES[dtype].bytes
+                rows_of.setdefault((str(record["device"]), nbytes == 1), []).append(
+                    ((int(M), int(N), -(-int(K) * nbytes // 2)), cublas, [(numbers[i], float(us)) for i, us in measured]))
         except (ValueError, KeyError, TypeError, IndexError, lzma.LZMAError) as error:
             raise ParseError(f"{path} is no record of cuda_kernels.lab.tuning: {error}") from None
-    unknown = sorted(set(rows_of) - set(FIGURES))
+    unknown = sorted({device for device, _ in rows_of} - set(FIGURES))
     if unknown or not rows_of:
         raise ParseError(f"records of {', '.join(unknown) or 'nothing'}: read those of {' or '.join(FIGURES)}")
     estimates = Estimates(tuple(configs))
     estimated = np.array([config.store != "sectors" for config in configs])
-    return [_measured(FIGURES[device], estimates, estimated, rows) for device, rows in rows_of.items()]
+    return [_measured(FIGURES[device], narrow, estimates, estimated, rows) for (device, narrow), rows in rows_of.items()]
 
 
-def _measured(gpu, estimates, estimated, rows):
+def _measured(gpu, narrow, estimates, estimated, rows):
     """The Measured of [(problem, cuBLAS's microseconds, [(configuration's number, microseconds)])]. estimated: bool
     [configurations]."""
     problems, cublas, measured = zip(*rows)
     tried, times = np.array([pair for pairs in measured for pair in pairs]).T
     product = np.repeat(np.arange(len(measured)), [len(pairs) for pairs in measured])
-    result = Measured(gpu, estimates, problems, cublas, product, tried.astype(int), times)
+    result = Measured(gpu, narrow, estimates, problems, cublas, product, tried.astype(int), times)
     result = result.of(estimated[result.tried])
     result = result.of(np.isfinite(result.estimated(START)))
     if not len(result.times):

@@ -227,11 +227,11 @@ def test_a_fit_finds_rates_that_explain_the_times(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("rows, device, fault", [
-    ([], "NVIDIA H200", "or there is none"), ([[[64, 64, 64], 1.0, []]], "NVIDIA H200", "has no times"),
-    ([[[64, 64], 1.0, [[0, 1.0]]]], "NVIDIA H200", "lacks its M, N and K"),
-    ([[["a"] * 3, 1.0, [[0, 1.0]]]], "NVIDIA H200", "no record .* invalid literal for int"),
-    ([[[64, 64, 64], 1.0, [[1, 1.0]]]], "NVIDIA H200", "nothing that estimates know of"),
-    ([[[64, 64, 64], 1.0, [[0, 1.0]]]], None, "records of None")], ids=str)
+    ([], "NVIDIA H200", "or there is none"), ([[[64, 64, 64, "f16"], 1.0, []]], "NVIDIA H200", "has no times"),
+    ([[[64, 64, 64], 1.0, [[0, 1.0]]]], "NVIDIA H200", "lacks its M, N, K or dtype"),
+    ([[["a"] * 3 + ["f16"], 1.0, [[0, 1.0]]]], "NVIDIA H200", "no record .* invalid literal for int"),
+    ([[[64, 64, 64, "f16"], 1.0, [[1, 1.0]]]], "NVIDIA H200", "nothing that estimates know of"),
+    ([[[64, 64, 64, "f16"], 1.0, [[0, 1.0]]]], None, "records of None")], ids=str)
 def test_a_record_without_a_product_or_its_times_is_refused(tmp_path, rows, device, fault):
     configs = [Hopper().changes, BY_SECTORS[0].changes]
     (tmp_path / "x.json").write_text(json.dumps({"device": device, "configs": configs, "rows": rows}))
@@ -253,8 +253,16 @@ def test_records_of_an_unknown_gpu_and_of_two_are_refused(tmp_path):
     with pytest.raises(ParseError, match="records of NVIDIA H300: read those of NVIDIA H200 or NVIDIA H100"):
         tuning_fit.read(record(tmp_path, RATES, "NVIDIA H300"))
     data = Path(__file__).parents[1] / "data"
-    with pytest.raises(ParseError, match="records of 2 GPUs: read those of one"):
+    with pytest.raises(ParseError, match="records of 2 GPUs or widths"):
         tuning_fit.read(data / "h200_few.json.xz", data / "h100_unseen.json.xz")
+
+
+def test_records_of_8_bits_are_read_apart_in_pairs_of_elements(tmp_path):
+    rows = [[[64, 72, 80, "f16"], 1.0, [[0, 2.0]]], [[64, 72, 85, "e4m3", "lines"], 1.0, [[0, 3.0]]]]
+    (tmp_path / "x.json").write_text(json.dumps({"device": "NVIDIA H200", "configs": [{}], "rows": rows}))
+    wide, narrow = tuning_fit.read_each(tmp_path / "x.json")
+    assert (wide.narrow, wide.problems, narrow.narrow, narrow.problems) == (False, ((64, 72, 80),), True, ((64, 72, 43),))
+    assert not wide.of_each[1].narrow and narrow.of_each[1].narrow and narrow.times == 3
 
 
 def test_a_compressed_record_is_read_as_it_was(tmp_path):

@@ -96,14 +96,23 @@ def test_the_features_are_numbers_of_the_configuration_and_the_product():
     table = dict(zip(FEATURES, features(estimates, work, estimates.times(work), H200).tolist()))
     assert table["tile_n"] == [256, 96] and table["rows"] == [1000, 520] and table["steps"] == [64, 64]
     assert table["tall"] == [8, 9] and table["wide"] == [3, 11] and table["group"] == [8, 8]
+    assert table["narrow"] == table["promotes"] == [0, 0]
+
+
+def test_the_trees_see_that_operands_are_of_8_bits_and_that_sums_are_promoted():
+    estimates = Estimates((Hopper(dtype="e4m3", out="bf16", scaled="lines"),
+                           Hopper(tile_n=128, dtype="e4m3", out="bf16", scaled="1x128")))
+    work = estimates.work(1000, 520, 2048, narrow=True)
+    table = dict(zip(FEATURES, features(estimates, work, estimates.times(work), H200).tolist()))
+    assert table["narrow"] == [1, 1] and table["promotes"] == [0, 1]
 
 
 @pytest.mark.sweep
-def test_choosing_costs_little_more_than_one_percent_of_the_least_measured_times():
+def test_choosing_costs_less_than_two_percent_of_the_least_measured_times():
     for measured in read_each(*RECORDS):
         estimated = measured.estimated(START)
         plain, chosen = (measured.choices(times)[1] for times in (estimated, measured.corrected(estimated)))
-        assert np.exp(np.log(plain).mean()) > 1.025 and np.exp(np.log(chosen).mean()) < 1.014
+        assert np.exp(np.log(plain).mean()) > 1.03 and np.exp(np.log(chosen).mean()) < 1.02
 
 
 def test_trees_learn_what_an_estimate_lacks_also_where_they_were_not_shown(tmp_path):

@@ -13,7 +13,7 @@ from cuda_kernels.bench import steps as ladder
 from cuda_kernels.lab import stalls, tuning_fit
 from cuda_kernels.matmul.choose import trees
 from cuda_kernels.matmul.choose.candidates import candidates
-from cuda_kernels.matmul.choose.figures import H200
+from cuda_kernels.matmul.choose.figures import FIGURES, H200
 
 DATA = ROOT / "tests" / "data"
 
@@ -76,11 +76,14 @@ def test_what_promotion_in_l2_is_worth():
 
 
 def test_what_a_call_costs_the_host():
-    host = read("h200_host.json")
+    host, *others = read("hosts.json")["runs"]
     us = {row["call"]: f"{row['us']:.1f}" for row in host["rows"]}
+    launch, prepared, out, _, torch, _ = ([f"{run['rows'][i]['us']:.1f}" for run in others] for i in range(6))
     says("matmul", f"costs the host {us['matmul']} microseconds (torch.matmul: {us['torch.matmul']})",
          f"{us['matmul with out']} with `out` (torch: {us['torch.matmul with out']}), and {us['prepared']} if it was",
-         f"{host['first call s']:.1f} s, or {host['cached s']:.2f} s")
+         f"{host['first call s']:.1f} s, or {host['cached s']:.2f} s",
+         f"the launch alone takes {' and '.join(launch)}, a prepared call {' and '.join(prepared)}, one with `out` "
+         f"{' and '.join(out)} (torch: {' and '.join(torch)})")
 
 
 def test_the_ladders_shares_and_waits():
@@ -143,12 +146,18 @@ def test_what_rates_and_trees_have_learned_from():
     def known(*names):
         found = tuning_fit.read_each(*(DATA / name for name in names))
         kernels = {m.estimates.configs[i].program for m in found for i in np.unique(m.tried)}
-        return [(f"{len(m.times):,}", f"{len(set(m.problems)):,}") for m in found], f"{len(kernels):,}"
+        counts = {(m.gpu, m.narrow): (f"{len(m.times):,}", f"{len(set(m.problems)):,}") for m in found}
+        return counts, f"{len(kernels):,}"
 
-    ((times, products),), kernels = known("h200_tuning.json.xz")
-    (h200, h100), in_all = known(*dict.fromkeys(json.loads(trees.PATH.read_text())["records"]))
+    fitted, kernels = known("h200_tuning.json.xz")
+    ((times, products),) = fitted.values()
+    learned, in_all = known(*dict.fromkeys(json.loads(trees.PATH.read_text())["records"]))
+    h100 = FIGURES["NVIDIA H100 80GB HBM3"]
     says("choosing", f"{times} times of {kernels} kernels at {products} products of an H200",
-         f"{h200[0]} times at {h200[1]} products of an H200 and from {h100[0]} at {h100[1]} of an H100, of {in_all} kernels")
+         "{} times at {} products of an H200".format(*learned[H200, False]),
+         "{} at {} of an H100".format(*learned[h100, False]),
+         "of 8 bits from {} at {}".format(*learned[H200, True]),
+         "and from {} at {}, of {} kernels".format(*learned[h100, True], in_all))
 
 
 def test_how_often_an_h100s_best_of_the_likeliest_falls_short_of_cublas():

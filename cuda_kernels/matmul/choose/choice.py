@@ -8,7 +8,6 @@ from itertools import chain
 
 import numpy as np
 
-from cuda_kernels.kernels.hopper.scales import grains_of
 from cuda_kernels.matmul.choose.candidates import BY_SECTORS, ORDERS, off_sectors, roomier
 from cuda_kernels.matmul.choose.figures import H200
 from cuda_kernels.matmul.choose.grouped import estimated_groups
@@ -19,11 +18,6 @@ from simlayout.errors import SimlayoutError
 
 LIKELY = 64
 """So many candidates are estimated in all orders and corrected: those with the least estimates in their usual order."""
-
-SHARING, FAR, THREE = 1.05, 1.06, 0.97
-"""With 8-bit operands clusters that share loads, and groups of more than four rows of tiles, take so many times as long as
-the estimate says, at the 22 products of tests/data/h100_eight_bits.json.xz; and three consumers that promote their sums, of
-whom two multiply while one promotes, at the 9 of tests/data/h100_large_eight_bits.json. An H100 measured both."""
 
 WORTH = 1.4
 """Configurations are worth measuring if their estimate is within this factor of the least one."""
@@ -49,8 +43,8 @@ def ranked(wanted, gpu):
     one BY_SECTORS where C is `off_sectors`, of which the estimate knows nothing; behind the LIKELY ones once more all. Where
     c_major is "M" a configuration makes the transpose of C: its A is the product's B.
 
-    The estimates are of types of 16 bits: a product of 8-bit ones is estimated as one of half the depth, because a wgmma of
-    32 bytes along K takes as long for either, and so does TMA for a line of so many bytes.
+    The formula is of types of 16 bits: a product of 8-bit ones is estimated as one of half the depth, because a wgmma of
+    32 bytes along K takes as long for either, and so does TMA for a line of so many bytes. What differs the trees know.
     """
     M, N, matrices = wanted.M, wanted.N, wanted.matrices
     deep = -(-wanted.K * TYPES[wanted.types[0]].bytes // 2)
@@ -58,11 +52,11 @@ def ranked(wanted, gpu):
     if wanted.grouped:
         yield from _ranked_groups(wanted, deep, gpu, misalignment)
         return
-    candidates = programs_of(wanted.scaled)
-    programs = np.argsort(candidates.times(candidates.work(M, N, deep, matrices, gpu, misalignment), gpu), kind="stable")
+    candidates, product = programs_of(wanted.scaled), (M, N, deep, matrices, gpu, misalignment)
+    programs = np.argsort(candidates.times(candidates.work(*product), gpu), kind="stable")
     for near in (programs[:LIKELY], programs):
         estimates = candidates.take(near).in_orders(ORDERS)
-        times = estimated(estimates, wanted, estimates.work(M, N, deep, matrices, gpu, misalignment), gpu)
+        times = estimates(*product, narrow=TYPES[wanted.types[0]].bits == 8)
         if near is not programs and (config := by_sectors(wanted, gpu)) is not None:
             yield float(times.min()), config
         for i in np.argsort(times, kind="stable").tolist():
@@ -83,18 +77,6 @@ def _ranked_groups(wanted, deep, gpu, misalignment):
 def by_sectors(wanted, gpu):
     """The first of BY_SECTORS that suits what is wanted, where C is `off_sectors`; else None."""
     return _first_suited(BY_SECTORS, wanted) if off_sectors(wanted, gpu) else None
-
-
-def estimated(estimates, wanted, work, gpu):
-    """float64 [configurations]: microseconds of the Work, corrected by the trees or, where sums are promoted, which these do
-    not know, not; of 8 bits also for what they do not know of these."""
-    times = estimates.times(work, gpu)
-    if TYPES[wanted.types[0]].bits == 16:
-        return estimates.corrected(work, times, gpu)
-    times = times * np.where(estimates.sharing > 1, SHARING, 1) * np.where(estimates.group > 4, FAR, 1)
-    if grains_of(wanted.scaled):
-        return times * np.where(estimates.consumers == 3, THREE, 1)
-    return estimates.corrected(work, times, gpu)
 
 
 def likely(wanted, gpu, most, in_orders=2):

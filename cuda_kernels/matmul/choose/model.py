@@ -8,6 +8,7 @@ import numpy as np
 
 from cuda_kernels.kernels.hopper.config import cut_tiles, slots
 from cuda_kernels.kernels.hopper.parts import depth_of
+from cuda_kernels.kernels.hopper.scales import grains_of
 from cuda_kernels.kernels.hopper.split import loads_at_once
 from cuda_kernels.matmul.choose.figures import H200
 from cuda_kernels.matmul.choose.rates import RATES
@@ -47,7 +48,7 @@ class Work:
     rows of A and B outside of the matrices that a CTA loads per step, on average and at the edge; misalignment: as
     `misalignment_of` returns it; requested: rows that a CTA requests in a step; paired, gathered: the same if rows that a
     TPC or a GPC requests more than once count once; memory: bytes of A, B and C that pass DRAM; flops: 2 M N K, including
-    the part of the tiles outside C.
+    the part of the tiles outside C; narrow: whether A and B are of 8 bits, so that K counts pairs of their elements.
     """
 
     rows: np.ndarray
@@ -68,6 +69,7 @@ class Work:
     gathered: np.ndarray
     memory: np.ndarray
     flops: np.ndarray
+    narrow: bool
 
 
 class Picked(Sequence):
@@ -101,7 +103,8 @@ def columns_of(configs):
         "tile_m", "tile_n", "stages", "resident", "cluster_m", "cluster_n", "sharing", "slices", "split", "group",
         "consumers", "tile_consumers", "pingpong")}
     return columns | {"boxes": [len(c.box_starts) for c in configs], "turned": [c.c_major == "M" for c in configs],
-                      "rounds": [c.tile_n // 8 // loads_at_once(c) for c in configs]}
+                      "rounds": [c.tile_n // 8 // loads_at_once(c) for c in configs],
+                      "promotes": [grains_of(c.scaled) is not None for c in configs]}
 
 
 class Estimates:
@@ -138,12 +141,12 @@ class Estimates:
         estimates.configs = Picked(self.configs, numbers, estimates.group)
         return estimates
 
-    def __call__(self, M, N, K, matrices=1, gpu=H200, misalignment=0, rates=RATES):
+    def __call__(self, M, N, K, matrices=1, gpu=H200, misalignment=0, rates=RATES, narrow=False):
         """float64 [configurations]: microseconds. Infinity where slices cut nothing, or a second CTA of each SM has nothing
         to do, because the same configuration without them is better. M, N: of C; a configuration whose c_major is "M"
-        computes its transpose. misalignment: of the rows of A and B, as `misalignment_of` returns it. Each argument may be
-        an array with a value per configuration."""
-        work = self.work(M, N, K, matrices, gpu, misalignment)
+        computes its transpose. misalignment: of the rows of A and B, as `misalignment_of` returns it; narrow: A and B are of
+        8 bits, and K is half of theirs. Each argument may be an array with a value per configuration."""
+        work = self.work(M, N, K, matrices, gpu, misalignment, narrow=narrow)
         return self.corrected(work, self.times(work, gpu, rates), gpu)
 
     def corrected(self, work, times, gpu):
@@ -151,9 +154,9 @@ class Estimates:
         known, trees = np.isfinite(times), learned() if self.trees is None else self.trees
         return times * np.where(known, trees(features(self, work, np.where(known, times, 1.0), gpu)), 1.0)
 
-    def work(self, M, N, K, matrices=1, gpu=H200, misalignment=0, uneven=False):
+    def work(self, M, N, K, matrices=1, gpu=H200, misalignment=0, uneven=False, narrow=False):
         """The Work of a product, which does not depend on rates. uneven: M is the mean of the rows of matrices that may have
-        any number of them up to twice as many."""
+        any number of them up to twice as many; narrow: A and B are of 8 bits, and K is half of theirs."""
         rows, cols = np.where(self.turned, N, M), np.where(self.turned, M, N)
         tall, wide = _up(rows, self.tile_m * self.cluster_m), _up(cols, self.tile_n * self.cluster_n)
         if uneven:
@@ -173,7 +176,7 @@ class Estimates:
                     + np.minimum(outside_n, self.tile_n) / self.cluster_m,
                     misalignment, *shared,
                     matrices * (2 * (M * K + N * K + M * N) + self._again(tall, wide, 2 * cols * K, free, gpu)),
-                    2.0 * tiles * self.sharing * self.tile_m * self.tile_n * K)
+                    2.0 * tiles * self.sharing * self.tile_m * self.tile_n * K, narrow)
 
     def _again(self, tall, wide, nbytes, free, gpu):
         """Bytes of B (`nbytes` of a matrix) that come from DRAM again. Each group of rows of tiles reads all of B, and what

@@ -24,8 +24,8 @@ STORED = {"feature": "<u1", "border": "<f4", "leaf": "<i2"}
 """The arrays of a file, as base64 of these types: a megabyte of JSON's numbers takes twenty times as long to read."""
 
 OPTIONS = ("tile_m", "tile_n", "stages", "resident", "cluster_m", "cluster_n", "slices", "consumers", "pingpong",
-           "turned", "boxes")
-WORK = ("misalignment", "whole", "left", "parts", "waves", "busy", "busy_last", "usual", "most")
+           "turned", "boxes", "promotes")
+WORK = ("misalignment", "whole", "left", "parts", "waves", "busy", "busy_last", "usual", "most", "narrow")
 FEATURES = (*OPTIONS, *WORK, "group", "rows", "cols", "steps", "tall", "wide", "paired", "gathered", "requested", "padded",
             "memory", "time", "power", "c_off", "dram")
 """The inputs of the trees: attributes of `model.Estimates` and of its `Work`, and what `features` computes from them."""
