@@ -157,7 +157,8 @@ def test_what_rates_and_trees_have_learned_from():
          "{} times at {} products of an H200".format(*learned[H200, False]),
          "{} at {} of an H100".format(*learned[h100, False]),
          "of 8 bits from {} at {}".format(*learned[H200, True]),
-         "and from {} at {}, of {} kernels".format(*learned[h100, True], in_all))
+         "and from {} at {}, of {} kernels".format(*learned[h100, True], in_all),
+         f"a sum of {len(trees.learned().feature)} regression trees")
 
 
 def test_how_often_an_h100s_best_of_the_likeliest_falls_short_of_cublas():
