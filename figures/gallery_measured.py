@@ -72,11 +72,11 @@ def _sectors(title, pitch, overlap, lines=6, first=88, last=168, edge=128):
         starts = range(first + 8 * (row % 2 != first // 8 % 2), last - 15, 16)
         for start in starts:
             owners = sorted({int(column >= end) for column in range(start, start + 16)})
-            text = " and ".join("AB"[owner] for owner in owners)
+            text = " and ".join("12"[owner] for owner in owners)
             boxes.append(Box((start - first) / 8, row, 2, 1, owners[0], text, len(owners) > 1))
     return Panel(title, (last - first) // 8, lines, boxes, [((c - first) / 8 + 0.5, str(c)) for c in range(first, last, 8)],
                  [(row + 0.5, str(row)) for row in range(lines)], xlabel="column of C", ylabel="line", low=0.3,
-                 legend=[((0,), "sectors of 32 bytes that tile A writes"), ((1,), "that tile B writes")],
+                 legend=[((0,), "sectors of 32 bytes that tile 1 writes"), ((1,), "that tile 2 writes")],
                  marked="a sector of which both write a half: L2 reads the rest from DRAM")
 
 

@@ -64,6 +64,8 @@ class F2Map(Layer):
         ...
         simlayout.errors.LayoutError: (4,4):(5,1) is no F2 map: at (1, 1) it is 6, and its bits give 5 ^ 1
         """
+        if not isinstance(layout, (Layout, Composed)):
+            raise LayoutError(f"F2Map.of takes a layout, not {type(layout).__name__}: parse(...) reads the text of one")
         size, modes = layout.size, flatten(layout.shape)
         if any(n & (n - 1) for n in modes):
             raise LayoutError(f"{layout} is no F2 map: its sizes must be powers of two")

@@ -52,6 +52,11 @@ def test_padding_rotation_and_other_sizes_are_refused_with_the_coordinate(text, 
         F2Map.of(sl.parse(text))
 
 
+def test_a_map_of_a_text_is_answered_with_how_a_text_is_read():
+    with pytest.raises(LayoutError, match=r"takes a layout, not str: parse\(\.\.\.\) reads"):
+        F2Map.of("(4,4):(4,1)")
+
+
 def test_the_coordinate_of_a_refusal_is_where_the_bits_do_not_xor():
     layout = sl.Layout((8, 8), (9, 1))
     assert layout(1, 1) == 10 != layout(1, 0) ^ layout(0, 1) == 9 ^ 1
