@@ -205,5 +205,5 @@ def test_modes_are_numbered_one_by_one():
 def test_the_command_line_names_every_architecture_of_nvidia_and_the_command_that_names_all():
     from simlayout.cli.options import SHARED
 
-    told = SHARED["--arch"]["help"]
+    told = SHARED["--arch"]["help"][""]
     assert all(name in told for name, arch in ARCHES.items() if arch.capability) and "simlayout chips" in told

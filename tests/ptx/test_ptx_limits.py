@@ -94,7 +94,7 @@ def test_a_billion_ctas_begin_at_once_tell_how_far_they_are_and_end_by_ctrl_c():
     (1, 32, {"shared_bytes": -4}, "shared_bytes = -4: give an integer of at least 0"),
     (1, 32, {"shared_bytes": 1.5}, "shared_bytes = 1.5"), (1, 32, {"shared_bytes": "4"}, "shared_bytes = '4'"),
     (1, 32, {"limit": 0}, "limit = 0: give an integer of at least 1"), (1, 32, {"limit": None}, "limit = None"),
-    (3, 32, {"cluster": 2}, "divide it"), (1, 32, {"cluster": "a"}, "cluster"), (1, 32, {"hazards": "maybe"}, "maybe"),
+    (3, 32, {"cluster": 2}, "divide the grid"), (1, 32, {"cluster": "a"}, "cluster"), (1, 32, {"hazards": "maybe"}, "maybe"),
     (1, 32, {"arch": "sm_1"}, "sm_1"), (1, (1, 1, 65), {}, "at most 64 threads along z"),
     (1, 32, {"progress": 3}, "progress = 3: give a function, called as progress(finished CTAs, all CTAs)")])
 def test_a_launch_that_no_gpu_takes_is_refused_in_one_line(grid, block, options, told):
