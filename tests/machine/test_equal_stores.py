@@ -193,6 +193,11 @@ def test_a_vector_is_as_many_stores_as_it_has_values(width, found):
 KINDS = [LOAD, STORE, STORE, STORE, STORE, STRONG_LOAD, STRONG_STORE, HAND, HAND, HAND, GIVE, SYNC]
 
 
+def test_a_plain_read_before_a_barrier_and_a_strong_one_behind_it_races_with_another_warps_strong_store():
+    reads = (LOAD, 1, 0, 1, 1, 1), (HAND, 3, 1, 0), (STRONG_LOAD, 1, 0, 1, 1, 1)
+    assert races([*reads, (STRONG_STORE, 2, 1, 1, 1, 1)]) == {1}
+
+
 @given_few(100, 30_000, st.integers(0, 2**32 - 1))
 def test_races_of_random_stores_of_few_values_are_those_of_the_twin(seed):
     races(program_of(random.Random(seed), KINDS, [1, 1, 1, 2]))

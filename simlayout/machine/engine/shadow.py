@@ -75,8 +75,9 @@ class SharedShadow(Telling):
             tables[warp] = rows_of(np.zeros(self._cells, np.uint32))
         mine = tables[warp][n]
         before = mine.take(rows, axis=0)
-        if before.max() >= self._together[warp]:
-            touch.earlier = self._overlapping(touch, before)
+        since = self._floor if touch.strong else self._together[warp]
+        if before.max() >= since:
+            touch.earlier = self._overlapping(touch, before, since)
         mine[rows] = self._read[n][rows] = touch.serial
 
     def write(self, touch):
@@ -229,15 +230,17 @@ class SharedShadow(Telling):
                 writes |= {known.serial: known for known in plain}
         return tuple(known for known in writes.values() if known.serial >= self._floor)
 
-    def _overlapping(self, touch, stamps):
+    def _overlapping(self, touch, stamps, since):
         """The reads of these bytes, behind `stamps`, that a later write must be compared with besides `touch`, newest first.
-        Of those that are alike only the newest: a loop that reads the same again and again keeps one of each."""
+        Of those that are alike only the newest: a loop that reads the same again and again keeps one of each. since: the
+        first that matters: since the warp was together, but of a strong read, after which a strong write needs no order,
+        the plain ones before that, too."""
         together, kept = self._together[touch.warp.number], [touch]
-        last = [self._touches[stamp] for stamp in np.unique(stamps[stamps >= together]).tolist()]
+        last = [self._touches[stamp] for stamp in np.unique(stamps[stamps >= since]).tolist()]
         reads = {read.serial: read for top in last for read in (top, *top.earlier)}
         for serial in sorted(reads, reverse=True):
             read = reads[serial]
-            if serial >= together and read.near(touch) and not any(
+            if serial >= since and (serial >= together or not read.strong) and read.near(touch) and not any(
                     read.covers(newer) and (read.strong or not newer.strong) for newer in kept):
                 kept.append(read)
         return tuple(kept[1:])
