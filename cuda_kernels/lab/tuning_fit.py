@@ -20,9 +20,8 @@ import numpy as np
 
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.matmul.choose.figures import FIGURES, Figures
-from cuda_kernels.matmul.choose.model import Estimates, misalignment_of
+from cuda_kernels.matmul.choose.model import Estimates, in_16_bits, misalignment_of
 from cuda_kernels.matmul.choose.rates import RATES, Rates
-from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import DeviceError, ParseError
 
 NAMES = [f.name for f in fields(Rates)]
@@ -134,9 +133,9 @@ def read_each(*paths):
             if not record["rows"] or any(len(shape) < 4 or not measured for shape, _, measured in record["rows"]):
                 raise ParseError("a product lacks its M, N, K or dtype, or has no times, or there is none")
             for (M, N, K, dtype, *_), cublas, measured in record["rows"]:
-                nbytes = TYPES[dtype].bytes
-                rows_of.setdefault((str(record["device"]), nbytes == 1), []).append(
-                    ((int(M), int(N), -(-int(K) * nbytes // 2)), cublas, [(numbers[i], float(us)) for i, us in measured]))
+                deep, narrow = in_16_bits(int(K), dtype)
+                rows_of.setdefault((str(record["device"]), narrow), []).append(
+                    ((int(M), int(N), deep), cublas, [(numbers[i], float(us)) for i, us in measured]))
         except (ValueError, KeyError, TypeError, IndexError, lzma.LZMAError) as error:
             raise ParseError(f"{path} is no record of cuda_kernels.lab.tuning: {error}") from None
     unknown = sorted({device for device, _ in rows_of} - set(FIGURES))

@@ -11,9 +11,8 @@ import numpy as np
 from cuda_kernels.matmul.choose.candidates import BY_SECTORS, ORDERS, off_sectors, roomier
 from cuda_kernels.matmul.choose.figures import H200
 from cuda_kernels.matmul.choose.grouped import estimated_groups
-from cuda_kernels.matmul.choose.model import misalignment_of
+from cuda_kernels.matmul.choose.model import in_16_bits, misalignment_of
 from cuda_kernels.matmul.choose.programs import programs_of
-from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import SimlayoutError
 
 LIKELY = 64
@@ -47,7 +46,7 @@ def ranked(wanted, gpu):
     32 bytes along K takes as long for either, and so does TMA for a line of so many bytes. What differs the trees know.
     """
     M, N, matrices = wanted.M, wanted.N, wanted.matrices
-    deep = -(-wanted.K * TYPES[wanted.types[0]].bytes // 2)
+    deep, narrow = in_16_bits(wanted.K, wanted.types[0])
     misalignment = misalignment_of(deep if wanted.a_major == "K" else M, deep if wanted.b_major == "K" else N)
     if wanted.grouped:
         yield from _ranked_groups(wanted, deep, gpu, misalignment)
@@ -56,7 +55,7 @@ def ranked(wanted, gpu):
     programs = np.argsort(candidates.times(candidates.work(*product), gpu), kind="stable")
     for near in (programs[:LIKELY], programs):
         estimates = candidates.take(near).in_orders(ORDERS)
-        times = estimates(*product, narrow=TYPES[wanted.types[0]].bits == 8)
+        times = estimates(*product, narrow=narrow)
         if near is not programs and (config := by_sectors(wanted, gpu)) is not None:
             yield float(times.min()), config
         for i in np.argsort(times, kind="stable").tolist():

@@ -13,6 +13,7 @@ from cuda_kernels.kernels.hopper.split import loads_at_once
 from cuda_kernels.matmul.choose.figures import H200
 from cuda_kernels.matmul.choose.rates import RATES
 from cuda_kernels.matmul.choose.trees import features, learned
+from simlayout.algebra.dtypes import TYPES
 
 DEPTH = depth_of("f16")
 ROW_BYTES = 2 * DEPTH
@@ -267,6 +268,16 @@ class Estimates:
         return np.where(self.slices > 1,
                         rates.exchange_area_us * self.tile_m * self.tile_n / 32768,
                         rates.reduce_us + rates.reduce_round_us * _up(self.rounds, parts) * parts)
+
+
+def in_16_bits(K, dtype):
+    """(the depth of the product of 16-bit types that one of this dtype is estimated as, whether the dtype is `narrow`).
+
+    >>> in_16_bits(4096, "bf16"), in_16_bits(85, "e4m3")
+    ((4096, False), (43, True))
+    """
+    nbytes = TYPES[dtype].bytes
+    return -(-K * nbytes // 2), nbytes == 1
 
 
 def misalignment_of(*sizes):
