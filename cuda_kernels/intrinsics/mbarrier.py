@@ -53,7 +53,7 @@ def mbarrier_wait(warp, address, parity):
 
 @instruction("fence.mbarrier_init.release.cluster;", "<-")
 def fence_mbarrier_init(warp):
-    """Makes this thread's mbarrier.init visible to the copy engine and, behind a barrier, to the cluster (PTX ISA:
+    """Makes this thread's mbarrier.init visible to the cluster, behind a `cluster_arrive_relaxed` (PTX ISA:
     fence.mbarrier_init)."""
     warp.fence_mbarrier_init()
 

@@ -135,7 +135,7 @@ class Twin:
 
     def cluster_arrive(self, relaxed):
         node = self.arrival([t for *_, threads in self.parts for t in threads])
-        self.met = (self.fenced[node], self.fenced[node]) if relaxed else (self.before[node] | 1 << node, self.fenced[node])
+        self.met = (0, 0) if relaxed else (self.before[node] | 1 << node, self.fenced[node])
 
     def cluster_wait(self):
         for t in (t for *_, threads in self.parts for t in threads):

@@ -128,6 +128,7 @@ mbarrier_arrive_remote = Instruction(lambda warp, address, cta: warp.mbarrier_ar
 mbarrier_wait = Instruction(lambda warp, address, parity: warp.mbarrier_wait(address, parity))
 copies_arrive = Instruction(lambda warp, address: warp.copies_arrive(address, adds=False))
 mbarrier_test = Instruction(lambda warp, address, parity: warp.mbarrier_test(address, parity))
+fence_mbarrier_init = Instruction(lambda warp: warp.fence_mbarrier_init())
 fence_proxy_async = Instruction(lambda warp: warp.fence_proxy_async())
 tma_load = Instruction(lambda warp, tensor, coords, at, mbarrier: warp.tma_load(tensor, coords, at, mbarrier))
 tma_multicast = Instruction(lambda warp, tensor, coords, at, bar, to: warp.tma_load(tensor, coords, at, bar, multicast=to))

@@ -121,6 +121,18 @@ def data_behind_a_relaxed_arrival():
     cluster_sync()
 
 
+def data_behind_the_fence_of_an_mbarrier():
+    tid, smem = tid_x(), dynamic_shared()
+    st_shared_v4_f32(smem + 16 * tid, tid, 0.0, 0.0, 0.0)
+    if tid == 0:
+        mbarrier_init(u32(smem + 512), u32(1))
+    fence_mbarrier_init()
+    cluster_arrive_relaxed()
+    cluster_wait()
+    ld_shared_cluster_v4_f32(u32(smem + 16 * tid), u32(1 - cluster_ctarank()))
+    cluster_sync()
+
+
 def arrives_twice():
     cluster_arrive_relaxed()
     cluster_arrive_relaxed()
@@ -136,10 +148,11 @@ def test_mbarriers_are_there_for_the_peers_behind_their_fence_and_the_two_halves
     assert (out == 7).all()
 
 
-@pytest.mark.parametrize("kernel", [mbarrier_without_a_fence, data_behind_a_relaxed_arrival])
+@pytest.mark.parametrize("kernel", [mbarrier_without_a_fence, data_behind_a_relaxed_arrival,
+                                    data_behind_the_fence_of_an_mbarrier])
 def test_a_relaxed_arrival_hands_on_nothing_but_what_a_fence_covers(kernel):
     with pytest.raises(HazardError) as caught:
-        run(kernel, 2, 32, shared_bytes=512, cluster=2)
+        run(kernel, 2, 32, shared_bytes=520, cluster=2)
     assert caught.value.hazard.kind == "read after write"
 
 

@@ -10,10 +10,13 @@ from hopper_kernels import BOX, MBARRIER, SHARED
 from machine_kit import (
     bar_sync,
     bar_warp_sync,
+    bulk_commit,
+    bulk_wait,
     cluster_rank,
     cluster_sync,
     copies_arrive,
     fails,
+    fence_mbarrier_init,
     fence_proxy_async,
     mbarrier_arrive,
     mbarrier_expect,
@@ -25,6 +28,7 @@ from machine_kit import (
     tid_x,
     tma_load,
     tma_multicast,
+    tma_store,
     uniform,
     wgmma,
 )
@@ -107,42 +111,54 @@ def test_a_planted_hazard_is_found_with_its_lines(kernel, kind, block):
     assert kind == "deadlock" or (found.first and found.first.line) == first, str(caught.value)
 
 
-@pytest.mark.parametrize("how, notes", [("fenced", 0), ("not fenced", 1), ("not ordered", 1)])
-def test_a_copy_on_an_mbarrier_of_its_own_cta_without_a_proxy_fence_is_a_note_and_without_a_barrier_a_hazard(how, notes):
-    def kernel(a):
-        tid = tid_x()
-        if tid == 0:
-            mbarrier_init(4096, 1)
-            if how == "fenced":
-                fence_proxy_async()
-        if how != "not ordered":
-            bar_sync()
-        if tid == 32:
+def copy_on_an_mbarrier(a, behind):
+    tid = tid_x()
+    if tid == 0:
+        mbarrier_init(4096, 1)
+        if behind == 0:
             mbarrier_expect(4096, 2048)
             tma_load(a, (0, 0), 0, 4096)
-        mbarrier_wait(4096, 0)
-
-    trace = run(kernel, 1, 64, TensorMap.of(halves(32, 32), (32, 32), swizzle=0), shared_bytes=SHARED, hazards="report")
-    assert len(trace.notes) == notes and all("no fence since its init" in note for note in trace.notes)
-    assert bool(trace.hazards) == (how == "not ordered")
-
-
-def test_a_copy_on_an_mbarrier_of_another_cta_without_a_fence_is_a_hazard():
-    def kernel(a):
-        tid = tid_x()
-        if tid == 0:
-            mbarrier_init(4096, 1)                                          # first
+    if behind > 1:
         cluster_sync()
-        if tid == 0:
+    elif behind == 1:
+        bar_sync()
+    if tid == 32:
+        if behind:
             mbarrier_expect(4096, 2048)
-            if cluster_rank() == 0:
-                tma_multicast(a, (0, 0), 0, 4096, 3)                        # second
-        mbarrier_wait(4096, 0)
+            if behind > 1:
+                if cluster_rank() == 0:
+                    tma_multicast(a, (0, 0), 0, 4096, 3)
+            else:
+                tma_load(a, (0, 0), 0, 4096)
+    if behind == 0:
+        bar_sync()
+    mbarrier_wait(4096, 0)
 
-    trace = run(kernel, 2, 32, TensorMap.of(halves(32, 32), (32, 32), swizzle=0), shared_bytes=SHARED, cluster=2,
-                hazards="report")
-    assert {(found.kind, found.first.line, found.second.line) for found in trace.hazards} == {
-        ("missing proxy fence", *lines_of(kernel))}
+
+@pytest.mark.parametrize("behind, hazards", [(0, False), (1, False), (2, False), (-1, True)],
+                         ids=["program order", "bar.sync", "barrier.cluster", "nothing"])
+def test_a_copy_on_an_mbarrier_needs_order_behind_the_init_and_no_fence(behind, hazards):
+    a, ctas = TensorMap.of(halves(32, 32), (32, 32), swizzle=0), 2 if behind == 2 else 1
+    trace = run(copy_on_an_mbarrier, ctas, 64, a, behind, shared_bytes=SHARED, cluster=ctas, hazards="report")
+    assert bool(trace.hazards) == hazards and trace.notes == ()
+
+
+def test_a_fence_of_mbarriers_makes_no_data_visible_to_a_bulk_store():
+    def kernel(target, of_mbarriers):
+        st_shared(4 * tid_x(), 1)
+        if of_mbarriers:
+            fence_mbarrier_init()
+        else:
+            fence_proxy_async()
+        bar_sync()
+        if tid_x() == 0:
+            tma_store(target, (0, 0), 0)
+            bulk_commit()
+            bulk_wait(0)
+
+    targets = [TensorMap.of(np.zeros((4, 8), np.uint32), (8, 4), swizzle=0) for _ in range(2)]
+    run(kernel, 1, 32, targets[0], False, shared_bytes=256)
+    assert "missing proxy fence: " in fails(HazardError, kernel, targets[1], True, shared_bytes=256)
 
 
 @pytest.mark.parametrize("kernel, kind, block", [p for p in PLANTED if p[1] not in ("deadlock", "unwritten read")],

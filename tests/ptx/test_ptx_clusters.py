@@ -73,3 +73,23 @@ def test_a_cta_reads_the_shared_memory_of_the_neighbour_along_y_that_its_cluster
 def test_a_cluster_that_does_not_divide_the_grid_along_an_axis_or_is_too_large_is_refused(cluster):
     with pytest.raises(MachineError, match=r"cluster \(.*\) in a grid of \(4, 2, 6\) CTAs: give 1 to 16 CTAs"):
         told("%ctaid.x", cluster=cluster)
+
+
+@pytest.mark.parametrize("fence, ordered", [("fence.acq_rel.cluster;", True), ("fence.sc.gpu;", True),
+                                            ("fence.acq_rel.gpu; fence.acq_rel.cta;", True), ("fence.acq_rel.cta;", False),
+                                            ("fence.proxy.async;", False), ("", False)])
+def test_a_relaxed_arrival_hands_on_what_a_fence_before_it_has_released_to_the_cluster(fence, ordered):
+    body = f"""mov.u32 %r1, %cluster_ctarank;
+        st.shared.u32 [tile], %r1;
+        {fence}
+        barrier.cluster.arrive.relaxed.aligned;
+        barrier.cluster.wait.aligned;
+        xor.b32 %r2, %r1, 1;
+        mov.u32 %r3, tile;
+        mapa.shared::cluster.u32 %r3, %r3, %r2;
+        ld.shared::cluster.u32 %r4, [%r3];
+        barrier.cluster.arrive.aligned;
+        barrier.cluster.wait.aligned;
+        ret;"""
+    entry = sl.ptx.load(module(body, before=".shared .align 4 .b8 tile[4];")).entry()
+    assert bool(entry.run(2, 1, cluster=2, hazards="report").hazards) != ordered

@@ -2,7 +2,7 @@
 
 from simlayout.errors import MachineError
 from simlayout.hardware.tables.arch import LANES
-from simlayout.machine.engine.clocks import fenced, joined
+from simlayout.machine.engine.clocks import joined
 
 BARRIERS = 16
 """Named barriers of a CTA, numbered from 0 (PTX ISA: bar, barrier)."""
@@ -76,7 +76,7 @@ class ClusterBarrier:
         self._known = Knowledge()
 
     def arrive(self, warp, relaxed=False):
-        """As Barrier.arrive. relaxed: it hands on only what a fence of the warp has covered."""
+        """As Barrier.arrive. relaxed: it hands on only what a fence of the warp has released."""
         self.arrived += 1
         turn, last = self.opened, self.arrived == self.warps
         if warp.cta.shadow is not None:
@@ -122,25 +122,37 @@ class GridBarrier:
         self._known.leave(warp)
 
 
+class Turn:
+    """What those who arrive hand on until a barrier opens: a clock, or None if it orders nothing; mbarriers: those whose
+    init it orders."""
+
+    def __init__(self):
+        self.clock, self.mbarriers = None, []
+
+
 class Knowledge:
     """What those who arrive at a barrier did and knew, for those who leave it."""
 
     def __init__(self):
-        self._clock, self._leaving = None, {}            # what arrived; warp number -> the clock it leaves with
+        self._turn, self._leaving = Turn(), {}           # _leaving: warp number -> the Turn that it arrived in
         self._came = {}                                  # warp number -> what its CTA's shadow had entered as it arrived
 
     def arrive(self, warp, last, relaxed=False):
-        """A warp arrives; after the last one each may leave. relaxed: only what has passed a fence is handed on."""
-        clock = warp.cta.clocks.release(warp.threads(warp.lane))
-        self._clock = joined(self._clock, fenced(clock) if relaxed else clock)
-        self._leaving[warp.number], self._came[warp.number] = None, warp.cta.shadow.serial
+        """A warp arrives; after the last one each may leave. relaxed: only what its fences have released is handed on."""
+        turn, threads = self._turn, warp.threads(warp.lane)
+        turn.clock = joined(turn.clock, warp.released_by_fences() if relaxed else warp.cta.clocks.release(threads))
+        turn.mbarriers += warp.fenced_mbarriers() if relaxed else ()
+        self._leaving[warp.number], self._came[warp.number] = turn, warp.cta.shadow.serial
         if last:
-            self._leaving = {number: self._clock if clock is None else clock for number, clock in self._leaving.items()}
-            self._clock = None
+            self._turn = Turn()
 
     def leave(self, warp, relaxed=False):
         """A warp goes on, and knows what the others did before they arrived."""
         if warp.number in self._leaving:
-            warp.cta.clocks.acquire(warp.threads(warp.lane), self._leaving.pop(warp.number))
+            turn, threads = self._leaving.pop(warp.number), warp.threads(warp.lane)
+            if turn.clock is not None:
+                warp.cta.clocks.acquire(threads, turn.clock)
+            for mbarrier in turn.mbarriers:
+                mbarrier.seen(threads)
             if not relaxed:
                 warp.cta.shadow.met_in_warp(warp.number, self._came[warp.number])

@@ -41,9 +41,6 @@ SEND_REDUCE = "cp.reduce.async.bulk.shared::cluster.shared::cta"
 STORE_BYTES, REDUCE_BYTES = "cp.async.bulk.global", "cp.reduce.async.bulk.global"
 """The same of bytes; and what is sent from one CTA of a cluster to another."""
 
-UNFENCED = ("on an mbarrier, and no fence since its init: CUDA's guide asks for a fence.proxy.async there, Triton's kernels "
-            "do without")
-
 _SIGNED_OR_NOT = {"b32": ("u32", "s32"), "b64": ("u64", "s64")}
 
 
@@ -273,7 +270,6 @@ class BulkTwins(WarpPart):
         mbarrier, one, touch, reads = self.mbarrier_at(instruction, at, cta), np.array([lane]), None, []
         mbarrier.checked(self, instruction, one)
         if cta.shadow is not None:
-            self._check_fence(cta, Touch(self, instruction, np.array([at // 8]), 8, one))
             if sent is not None:
                 reads = [self._read_later(instruction, lane, sent, mbarrier)]
                 self.cta.sent += reads
@@ -284,16 +280,6 @@ class BulkTwins(WarpPart):
                 reads = [*filter(None, [self._enter(instruction, source, lane, ASYNC, mbarrier)])]
         mbarrier.loads.append(Load(instruction, cta, source, rows, touch, reads, reduce))
         cta.tell("load", instruction, self, rows, mbarrier=at, coords=source.coords)
-
-    def _check_fence(self, cta, touch):
-        """A copy will complete on the mbarrier that `touch` is: it should have passed a fence since its init.
-
-        Without one its own CTA's is noted only: Triton's kernels do without, and run.
-        """
-        if cta is not self.cta:
-            cta.shadow.check_async_read(touch)
-        elif not cta.shadow.is_fenced(touch):
-            cta.launch.recorder.note(touch.site, f"{touch.instruction} {UNFENCED}")
 
     def _send(self, instruction, lane, target, rows, kind, reduce):
         """A copy begins, from cells of shared memory to global memory."""

@@ -8,8 +8,8 @@ is a release by some and an acquire by others of what was released, and nothing 
     bar.sync by some warps         release by each arrival, acquire by each that leaves
     bar.warp.sync                  release and acquire by the same lanes
     mbarrier                       release by each arrival, acquire by each wait of what came before its phase completed
-    barrier.cluster                release and acquire by all threads of the cluster; arrive.relaxed releases what passed a
-                                   fence, and nothing else
+    barrier.cluster                release and acquire by all threads of the cluster; arrive.relaxed releases what a fence
+                                   before it has released, and nothing else
 
 An *engine* is what works beside the threads: the copies that complete on an mbarrier, the wgmma of a warpgroup, the bulk
 stores of a thread. What it does is numbered, and done in that order; threads know an engine up to a number. What CTAs that
@@ -203,12 +203,3 @@ def joined(one, other):
         part = both[:clock.shape[0], :clock.shape[1]]
         np.maximum(part, clock, out=part)
     return both
-
-
-def fenced(clock):
-    """The clock of what has passed a fence, of all that this one knows.
-
-    >>> fenced(np.array([[3, 5], [2, 0]])).tolist(), fenced(np.array([[3, 5]])).tolist()
-    ([[2, 0], [2, 0]], [[0, 0]])
-    """
-    return clock[[1, 1]] if len(clock) > 1 else np.zeros_like(clock)

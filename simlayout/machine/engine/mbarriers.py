@@ -1,4 +1,9 @@
-"""mbarriers: phases that complete when all arrivals and all announced bytes have come (PTX ISA: mbarrier)."""
+"""mbarriers: phases that complete when all arrivals and all announced bytes have come (PTX ISA: mbarrier).
+
+Copies need no fence.proxy.async between an mbarrier's init and them, only order: "this instruction accesses its mbarrier
+operand using generic-proxy" (PTX ISA 9.3 and later: cp.async.bulk, cp.async.bulk.tensor, st.async). CUDA's guide once asked
+for such a fence; CUTLASS's and Triton's kernels do without.
+"""
 
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
@@ -48,6 +53,7 @@ class Mbarrier:
         self.number, self.pending, self.bytes, self.loads = 0, count, 0, []
         self.present, self.before = Phase(), Phase(done=True)
         self.engine = self.init_serial = self._seen = None
+        self.makers, self.fenced = np.empty(0, np.int64), False          # threads; whether theirs was a fence.mbarrier_init
         if cta.shadow is not None:
             self.engine = cta.clocks.engine()
             self._seen = np.zeros(cta.clocks.threads, bool)              # who is known to come after the init
@@ -123,7 +129,11 @@ class Mbarrier:
         threads = warp.threads(lanes)
         if not self._seen[threads].all():
             shadow.check(Touch(warp, instruction, np.full(len(lanes), self.address // 8), 8, lanes))
-            self._seen[threads] = True
+            self.seen(threads)
+
+    def seen(self, threads):
+        """Whatever `threads` (int [n]) do from now on comes after the init."""
+        self._seen[threads] = True
 
     def state(self, touch):
         """When the copy known as `touch` is over, as text."""
@@ -164,7 +174,7 @@ class MbarrierTwins(WarpPart):
             mbarrier = self.cta.mbarriers[at] = Mbarrier(self.cta, at, int(wanted[0]))
             if self.cta.shadow is not None:
                 self.cta.shadow.write(Touch(self, "mbarrier.init", np.full(len(lanes), at // 8), 8, lanes))
-                mbarrier.init_serial = self.cta.shadow.serial
+                mbarrier.init_serial, mbarrier.makers = self.cta.shadow.serial, self.threads(lanes)
 
     def mbarrier_inval(self, address: PerLane) -> None:
         """mbarrier.inval: its 8 bytes are memory like any other again."""
@@ -281,8 +291,18 @@ class MbarrierTwins(WarpPart):
         return mbarrier
 
     def fence_mbarrier_init(self) -> None:
-        """fence.mbarrier_init: the copy engine knows the mbarriers that these threads have made."""
-        self.fence_proxy_async()
+        """fence.mbarrier_init: a relaxed arrival at the cluster's barrier hands on the mbarriers that these threads have
+        made, and nothing else."""
+        for mbarrier in self.cta.mbarriers.values():
+            mbarrier.fenced |= bool(np.isin(mbarrier.makers, self.threads(np.flatnonzero(self.active))).any())
+
+    def fenced_mbarriers(self) -> list[Mbarrier]:
+        """Those that threads of this warp have made, and fenced."""
+        return [made for made in self.cta.mbarriers.values() if made.fenced and made.makers[0] // LANES == self.number]
+
+    def released_by_fences(self) -> np.ndarray | None:
+        """The clock of what fences of this warp have released to the cluster: none of what the Python front end has."""
+        return None
 
     def fence_proxy_async(self) -> None:
         """fence.proxy.async: what these threads know to be written is visible to TMA and wgmma."""

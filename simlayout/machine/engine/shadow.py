@@ -130,14 +130,6 @@ class SharedShadow(Telling):
                 self._check_fence(stamp, touch, where, "reads")
         self._check_reductions("early read", touch)
 
-    def is_fenced(self, touch):
-        """Whether the async proxy sees all that threads wrote where a Touch is: there was a fence."""
-        stamps = self._written[touch.nbytes].take(touch.rows, axis=0)
-        written = [rival.touch for stamp in _distinct(stamps) if GIVEN < stamp < IN_FLIGHT
-                   for rival, _ in self._last(stamp, touch, stamps == stamp)]
-        return all(before.agent is not None or self._clocks.fenced(before.threads(), before.epoch, touch.threads()).all()
-                   for before in written)
-
     def check(self, touch):
         """Something uses bytes that threads wrote, without reading them as data."""
         self._enter(touch)

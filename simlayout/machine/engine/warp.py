@@ -285,7 +285,7 @@ class Warp(Lanes, Polling, MbarrierTwins, BulkTwins, WarpgroupTwins, PeerTwins, 
 
     def cluster_arrive(self, relaxed: bool = False) -> None:
         """barrier.cluster.arrive: counts the warp in; a cluster_wait follows. relaxed: without .release, it hands on only
-        what a fence of this warp has covered (mbarriers and their fence)."""
+        what fences of this warp have released before (PTX ISA: barrier.cluster, whose example has a fence.acq_rel there)."""
         self.require_convergence("barrier.cluster.arrive")
         if self._meeting is not None:
             raise MachineError("barrier.cluster.arrive a second time without barrier.cluster.wait between: wait first")

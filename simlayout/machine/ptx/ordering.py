@@ -6,7 +6,11 @@ acquire pattern, knows what was done and known before it. Places are addresses: 
 shared.
 """
 
+from functools import reduce
+
 import numpy as np
+
+from simlayout.machine.engine.clocks import joined
 
 ACQUIRES, RELEASES = ("acquire", "acq_rel"), ("release", "acq_rel")
 
@@ -16,7 +20,8 @@ class OrderTwins:
 
     def begin_ordering(self):
         """Nobody has fenced, and nobody has read what others released."""
-        self._fenced, self._read = {}, {}                # lane -> (met, clock) of its last fence; [(place, release)] since
+        self._fenced = {}, {}                            # lane -> (met, clock) of its last fence, and of its last one that
+        self._read = {}                                  # is of more than its CTA; lane -> [(place, release)] since
 
     def fence_memory(self, scope):
         """membar or fence.sc, fence.acq_rel by the active lanes; scope: "cta" orders within the CTA alone."""
@@ -28,7 +33,13 @@ class OrderTwins:
             for place, release in self._read.pop(lane, ()):
                 if scope != "cta" or not isinstance(place.address, int):
                     place.acquire(clocks, thread, release)
-            self._fenced[lane] = scope, clocks.met, clocks.release(thread)
+            known = clocks.met, clocks.release(thread)
+            for fences in self._fenced[:1] if scope == "cta" else self._fenced:
+                fences[lane] = known
+
+    def released_by_fences(self):
+        """The clock of what fences of this warp have released to the cluster, None if nothing."""
+        return reduce(joined, [clock for _, clock in self._fenced[1].values()], None)
 
     def strong_load(self, address, lane, value, order):
         """A strong load by a lane."""
@@ -73,5 +84,4 @@ class OrderTwins:
         """(): the lane releases what it knows now; (met, clock): what it knew at its last fence; None: nothing."""
         if order in RELEASES:
             return ()
-        scope, *known = self._fenced.get(lane, (None,))
-        return known if scope is not None and (scope != "cta" or not isinstance(address, int)) else None
+        return self._fenced[isinstance(address, int)].get(lane)

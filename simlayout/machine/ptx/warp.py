@@ -21,7 +21,7 @@ def _address(array):
     return array.__array_interface__["data"][0]
 
 
-class PtxWarp(Warp, Parts, MemoryTwins, LocalTwins, ClusterTwins, MapTwins, OrderTwins):
+class PtxWarp(OrderTwins, Warp, Parts, MemoryTwins, LocalTwins, ClusterTwins, MapTwins):
     """32 lanes that run a Program. rows: uint64 [n, 32], its registers; local: uint8 [32, bytes], the lanes' own memory;
     right_behind_fence: whether there was no wgmma since the last wgmma.fence. places: int64 [6], where in this process
     shared, local and parameter memory are, and their bytes; who: see `doubts`."""
