@@ -62,11 +62,15 @@ def run(options):
     NumbaOnDevice(device).__enter__()                    # for good: what ends the program may still use the device
     with inherited(report.arch, options.hazards):
         code = executed(options.file, options.arguments)
-    _tell(options, report)
+    _tell(options, report, code)
     return code or int(options.strict and bool(report.hazards or report.excess))
 
 
-def _tell(options, report):
+NO_LAUNCH = ": only launches of Numba's kernels are counted, kernel[grid, block](...), and those of this process"
+"""Behind the sentence that no kernel was launched, where the program did not fail."""
+
+
+def _tell(options, report, code):
     from simlayout.programs.page import page
     from simlayout.programs.report import text
 
@@ -76,7 +80,8 @@ def _tell(options, report):
         write_whole(options.html, page(report, os.path.basename(options.file)))
     if not options.quiet and sys.stderr is not None:
         sys.stdout.flush()
-        print(f"\nsimlayout: {fit(text(report))}", file=sys.stderr, flush=True)
+        told = text(report) + (NO_LAUNCH if not report.kernels and not code else "")
+        print(f"\nsimlayout: {fit(told)}", file=sys.stderr, flush=True)
         if behind := [word for word in options.arguments if word.partition("=")[0] in OWN]:
             print(fit(f"{' '.join(behind)} stands behind the program's path, so it is the program's: simlayout's options "
                       "stand before the path"), file=sys.stderr, flush=True)

@@ -119,8 +119,15 @@ def _only(module):
 
 
 def source_of(given: str) -> str | Path:
-    """What `simlayout.ptx.load` takes, of FILE: the path, or the text that stdin had."""
-    return given if "\n" in given else Path(given)
+    """What `simlayout.ptx.load` takes, of FILE: the path, or the text that stdin had. SimlayoutError for a folder, and for
+    an empty text."""
+    if not given:
+        raise SimlayoutError("stdin held nothing, or the name of the file is empty: PTX begins with '.version'")
+    if "\n" in given:
+        return given
+    if os.path.isdir(given):
+        raise SimlayoutError(f"{given} is a folder: name a file in it, of PTX, or for `simlayout run` a program, FILE.py")
+    return Path(given)
 
 
 def _named(entry, arguments):

@@ -108,12 +108,37 @@ def test_a_dash_reads_ptx_from_stdin(capsys, monkeypatch):
 
 
 @pytest.mark.parametrize("command", ["ptx", "run"])
-@pytest.mark.parametrize("text, told", [(None, "cannot read"), ("", "expected '.version'"), ("a\nb", "1:1: expected"),
+@pytest.mark.parametrize("text, told", [(None, "cannot read"), (" \n", "bad.ptx is empty"), ("a\nb", "1:1: expected"),
                                         (".version 9.0\n.target sm_90\n.visible", "3:"), (b"\xff\xfe", "cannot read")])
 def test_what_is_no_ptx_is_one_line(capsys, folder, command, text, told):
     if text is not None:
         (folder / "bad.ptx").write_bytes(text.encode() if isinstance(text, str) else text)
     assert told in refused(capsys, command, "bad.ptx")
+
+
+@pytest.mark.parametrize("command", ["ptx", "run"])
+@pytest.mark.parametrize("name, told", [
+    ("x.ipynb", "x.ipynb is a notebook, not PTX: make a program of it, `jupyter nbconvert --to script x.ipynb`"),
+    ("k.cu", "k.cu is source of CUDA C++, not PTX: compile it, `nvcc -arch=sm_90a -O3 -lineinfo -ptx k.cu -o k.ptx`"),
+    ("x.txt", "x.txt does not begin with '.version', as PTX does: name a file of PTX, or for `simlayout run` a program"),
+    ("k.cubin", "k.cubin is compiled code, not PTX: `cuobjdump -ptx k.cubin` prints the PTX in it"),
+    ("made", "made is a folder: name a file in it"), ("", "the name of the file is empty")])
+def test_a_file_of_another_kind_is_told_what_it_is_and_what_to_do(capsys, folder, command, name, told):
+    if name == "made":
+        (folder / name).mkdir()
+    elif name:
+        (folder / name).write_bytes(b"\xff\xfe" if name == "k.cubin" else b"{}\n")
+    assert told in refused(capsys, command, name)
+
+
+def test_a_program_in_python_is_no_ptx(capsys, folder):
+    (folder / "a.py").write_text("x = 1\n")
+    assert "a.py is a program in Python, not PTX: `simlayout run a.py` runs it" in refused(capsys, "ptx", "a.py")
+
+
+def test_ptx_under_any_name_is_ptx(capsys, folder):
+    (folder / "made.txt").write_text(TRANSPOSE)
+    assert "made.txt: PTX 9.0" in printed(capsys, "ptx", "made.txt")
 
 
 # ---- run ---------------------------------------------------------------------------------------------------------------

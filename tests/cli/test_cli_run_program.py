@@ -131,9 +131,19 @@ def test_quiet_leaves_the_programs_own_stderr(folder):
     assert ran("--quiet", "tile.py")[1:] == (f"right ['tile.py'] {folder}\n", "note\n")
 
 
+NOTHING = "\nsimlayout: no kernel was launched"
+COUNTED = ": only launches of Numba's kernels are counted, kernel[grid, block](...), and those of this process\n"
+
+
 @pytest.mark.slow
-def test_a_program_without_launches_says_so():
-    assert ran("program.py", text="x = 1") == (0, "", "\nsimlayout: no kernel was launched\n")
+@pytest.mark.parametrize("text", ["x = 1", ""])
+def test_a_program_without_launches_says_so_and_what_would_be_one(text):
+    assert ran("program.py", text=text) == (0, "", NOTHING + COUNTED)
+
+
+@pytest.mark.slow
+def test_a_program_that_failed_before_its_first_launch_is_not_told_what_a_launch_is():
+    assert ran("program.py", text="1 / 0")[2].endswith(f"ZeroDivisionError: division by zero\n{NOTHING}\n")
 
 
 # ---- as Python runs it -------------------------------------------------------------------------------------------------
@@ -186,7 +196,7 @@ def test_python_processes_of_a_program_have_a_simulated_gpu_that_is_not_in_the_r
     text = "import subprocess, sys\n" \
         "print(subprocess.run([sys.executable, 'tile.py'], stdout=-1, stderr=-1, text=True).stdout)"
     code, out, told = ran("program.py", text=text)
-    assert (code, out, told) == (0, f"right ['tile.py'] {folder}\n\n", "\nsimlayout: no kernel was launched\n")
+    assert (code, out, told) == (0, f"right ['tile.py'] {folder}\n\n", NOTHING + COUNTED)
 
 
 # ---- the command line --------------------------------------------------------------------------------------------------

@@ -35,6 +35,12 @@ def test_a_file_that_is_no_text_is_refused(tmp_path):
         sl.ptx.load(tmp_path / "k.ptx")
 
 
+@pytest.mark.parametrize("name", ["k.cu", "k.ipynb", "k.py"])
+def test_the_name_of_a_file_that_is_no_ptx_is_not_taken_for_its_text(name):
+    with pytest.raises(ParseError, match=f"^{name} is .*, not PTX: "):
+        sl.ptx.load(name)
+
+
 def test_what_is_no_ptx_is_refused_with_line_and_column():
     with pytest.raises(ParseError, match=r"^<text>:9:\d+: "):
         sl.ptx.load(module("add.s32 %r1 %r2;"))

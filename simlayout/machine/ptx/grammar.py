@@ -20,6 +20,7 @@ from simlayout.errors import ParseError
 from simlayout.machine.ptx.body import Body
 from simlayout.machine.ptx.constants import number
 from simlayout.machine.ptx.declarations import SPACES, attribute, declarator, kind, linked, parameters
+from simlayout.machine.ptx.other_files import what_instead
 from simlayout.machine.ptx.scopes import Names, Scope
 from simlayout.machine.ptx.syntax import BITS, Function, Module, Variable
 from simlayout.machine.ptx.tokens import Tokens
@@ -85,6 +86,8 @@ class _Module:
     def whole(self) -> Module:
         """The module, to the end of the text."""
         tokens = self.tokens
+        if tokens.words[0] != ".version" and (instead := what_instead(tokens.path)):
+            raise ParseError(instead)
         tokens.require(".version", "'.version', with which PTX begins (`nvcc -lineinfo -ptx` makes it of CUDA C++)")
         version = self._version()
         tokens.require(".target")

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from simlayout.algebra.aliases import Progress
-from simlayout.errors import HazardError, InstructionError, MachineError, SimlayoutError
+from simlayout.errors import HazardError, InstructionError, MachineError, ParseError, SimlayoutError
 from simlayout.hardware.tables.arch import DEFAULT_ARCH
 from simlayout.machine.engine.cta import most_registers
 from simlayout.machine.engine.events import watcher
@@ -26,6 +26,7 @@ from simlayout.machine.ptx.faults import Unsupported, refusal, summed
 from simlayout.machine.ptx.grammar import parse
 from simlayout.machine.ptx.heap import Heap
 from simlayout.machine.ptx.lower import Lowering, address_of
+from simlayout.machine.ptx.other_files import is_known, what_instead
 from simlayout.machine.ptx.running import Running, compiled
 from simlayout.machine.ptx.space import GlobalSpace
 from simlayout.machine.ptx.turns import PtxTurns
@@ -347,13 +348,18 @@ def read(source: str | Path) -> Module:
     line and column, and MachineError for a file that cannot be read, or a function that calls itself.
     """
     if isinstance(source, str) and ("\n" in source or not source.endswith(".ptx")):
-        return Module(parse(source))
+        return Module(parse(source, source if "\n" not in source and is_known(source) else "<text>"))
     if not isinstance(source, str | Path):
         raise MachineError(f"PTX is text, or the path of a file with it, not {type(source).__name__}")
     try:
         text = Path(source).read_text("utf-8")
-    except (OSError, ValueError) as error:               # ValueError: bytes that are no text, a NUL in the path
+    except UnicodeDecodeError as error:
+        name = str(source)
+        raise MachineError(what_instead(name) if is_known(name) else f"cannot read {name!r}, no text: {error}") from None
+    except (OSError, ValueError) as error:               # ValueError: a NUL in the path
         raise MachineError(f"cannot read {str(source)!r}: {getattr(error, 'strerror', None) or error}") from None
+    if not text.strip():
+        raise ParseError(f"{source} is empty: PTX begins with '.version'")
     return Module(parse(text, str(source)))
 
 
