@@ -63,6 +63,7 @@ class DeviceMemory:
         self._ends: tuple[np.ndarray, np.ndarray] | None = None      # where each begins and ends, while nothing changes
         self._asked: dict[Any, Any] = {}                             # answers of `all_at` and `ranges`, likewise
         self._lock = Lock()
+        self.texts: dict[int, str] = {}                              # where it begins -> which argument of a launch it is
 
     @property
     def used(self) -> int:
@@ -131,6 +132,12 @@ class DeviceMemory:
                 self._asked = {}
             self._asked[key] = make()
         return self._asked[key]
+
+    def passed(self, address: int, text: str) -> None:
+        """The allocation that an address lies in is an argument, as a text such as " of argument 1 (a)" says."""
+        extent = self.extent(address)
+        if extent is not None:
+            self.texts[extent[0]] = text
 
     def extent(self, address: int) -> tuple[int, int] | None:
         """(where the allocation begins, its bytes) that an address lies in."""
@@ -213,7 +220,8 @@ class DeviceSpace(GlobalSpace):
 
     def _find(self, array):
         """The address of memory, which has an Allocation from now on."""
-        self._allocate(array).text = f"device array of {array.size} bytes"       # of what, a driver does not know
+        of = self._memory.texts.get(array.__array_interface__["data"][0], "")
+        self._allocate(array).text = f"device array of {array.size} bytes{of}"       # of what, a driver does not know
         return self.address(array)
 
     def _add(self, addresses):
@@ -262,6 +270,7 @@ class SimulatedDevice:
         self._progress = progress or (lambda name: nullcontext())
         self.declared: dict[str, tuple[str, int, tuple[int, ...]]] = {}
         self._told, self.heap = told, Heap(self._room)
+        self.passing: dict[int, str] = {}                    # id of what a library passes to a launch -> what to call it
         self._one = RLock()
 
     def module(self, text: str | syntax.Module, path: str = "<ptx>") -> Module:

@@ -5,6 +5,7 @@ import weakref
 from functools import partial, wraps
 from importlib import import_module
 from inspect import unwrap
+from itertools import zip_longest
 from threading import RLock
 from types import FunctionType, SimpleNamespace
 from typing import Any
@@ -14,6 +15,7 @@ import numpy as np
 
 from simlayout.errors import MachineError
 from simlayout.machine.engine.trace import Trace
+from simlayout.machine.python.rewrite import parameter_names
 from simlayout.programs import numba_arrays, numba_vectorize
 from simlayout.programs.device import SimulatedDevice, move
 
@@ -66,7 +68,7 @@ def replacements(device: SimulatedDevice) -> dict[str, dict[str, Any]]:
         "codegen": {"disassemble_cubin": _no_machine_code, "disassemble_cubin_for_cfg": _no_machine_code},
         "Codegen": {"magic_tuple": wraps(magic)(lambda self: (*magic(self), "simulated"))},    # a GPU must not find PTX
         "dispatcher": launch,
-        "Kernel": _kernel_names(dispatcher),
+        "Kernel": _kernel_names(dispatcher, device),
         "Code": {"get_lto_ptx": _no_lto, "get_cufunc": _per_device(codegen.CUDACodeLibrary.get_cufunc, binding)},
         "memory_management.nrt": launch,
         "rtsys": {"_memsys_module": None, "_memsys": None, "_initialized": False},
@@ -77,10 +79,10 @@ def replacements(device: SimulatedDevice) -> dict[str, dict[str, Any]]:
     }
 
 
-def _kernel_names(dispatcher):
+def _kernel_names(dispatcher, device):
     """Of numba-cuda's class of a kernel that was compiled for its arguments: it becomes PTX of all its functions that names
-    its lines, and never LTO, because what nvJitLink makes is machine code."""
-    begin = unwrap(dispatcher._Kernel.__init__)
+    its lines, and never LTO, because what nvJitLink makes is machine code. A launch says what its arguments are called."""
+    begin, launch = unwrap(dispatcher._Kernel.__init__), unwrap(dispatcher._Kernel.launch)
 
     @wraps(begin)
     def __init__(self, *args, debug=False, lineinfo=False, lto=False, **options):
@@ -89,7 +91,17 @@ def _kernel_names(dispatcher):
         except ZeroDivisionError:                    # line information of an empty tuple, in numba-cuda
             begin(self, *args, debug=debug, lineinfo=lineinfo, lto=False, **options)
 
-    return {"__init__": __init__, "regs_per_thread": property(_no_registers)}
+    @wraps(launch)
+    def named(self, args, *rest, **options):
+        names = parameter_names(getattr(self, "py_func", None))         # a kernel from Numba's cache has none
+        device.passing = {id(getattr(value, "value", value)): f" of argument {i} (" + (f"{name}, " if name else "")
+                          for i, (name, value) in enumerate(zip_longest(names[:len(args)], args), 1)}
+        try:
+            return launch(self, args, *rest, **options)
+        finally:
+            device.passing, device.memory.texts = {}, {}
+
+    return {"__init__": __init__, "launch": named, "regs_per_thread": property(_no_registers)}
 
 
 def _per_device(load, binding):
@@ -215,6 +227,8 @@ def _to_device(arrays, device):
         """The view of an argument. after: functions to call when the kernel is over, which write back what was copied."""
         value = argument.value
         view, copied = _view(arrays, device, value, copy=argument.copy_input)
+        if id(value) in device.passing:
+            device.memory.passed(view.ptr, f"{device.passing[id(value)]}{view.dtype} of shape {view.shape})")
         if copied:
             after.append(lambda: view.give_back(np.asanyarray(value)))
         return view

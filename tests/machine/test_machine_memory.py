@@ -240,7 +240,7 @@ def test_global_accesses_are_checked_per_active_lane():
     assert out.tolist() == list(range(10))
     message = fails(AddressError, kernel, out, 12)
     assert f":{line_of('past the end for n > 10')}:" in message
-    assert "lane 10 writes bytes 40 to 43, outside the int32 array of shape (10,) (bytes 0 to 39)" in message
+    assert "10 writes bytes 40 to 43, outside the int32 array of shape (10,) of argument 1 (out) (bytes 0 to 39)" in message
     assert "not aligned to 4" in fails(AddressError, crooked, out)
     out.setflags(write=False)
     assert "read-only" in fails(AddressError, kernel, out, 10)

@@ -170,6 +170,16 @@ def test_what_lies_outside_an_array_is_an_error_that_names_the_line():
         sl.simulate(beyond)[1, 32](np.zeros(8))
 
 
+def test_what_lies_outside_an_array_is_told_with_the_argument_by_position_and_name_and_how_far():
+    def shifted(a, out):
+        out[cuda.threadIdx.x] = a[cuda.threadIdx.x + 100]
+
+    out = np.zeros(32)
+    with pytest.raises(HazardError, match=r"288 bytes past the end of the device array of 512 bytes of argument 1 "
+                                          r"\(a, float64 of shape \(64,\)\)"):
+        sl.simulate(shifted)[1, 32](np.zeros(64), out)
+
+
 def test_numba_is_as_before_after_a_simulation():
     from numba.cuda.cudadrv import devices, driver
 

@@ -173,5 +173,8 @@ def test_an_array_of_objects_is_refused():
 
 
 def test_an_access_past_the_end_says_how_far_and_of_which_array():
-    with pytest.raises(HazardError, match=r"4 bytes at 0x7f0000000020, 0 bytes past the end of the int32 array of shape"):
+    where = r"4 bytes at 0x7f0000000020, 0 bytes past the end of the int32 array of shape \(8,\) of argument 1"
+    with pytest.raises(HazardError, match=f"{where}, outside"):
         sl.ptx.load(module(WRITE, ["u64"])).entry().run(1, 9, np.zeros(8, np.int32))
+    with pytest.raises(HazardError, match=rf"{where} \(numbers\), outside"):
+        sl.ptx.load(module(WRITE, ["u64"]).replace("kernel_param_0", "numbers")).entry().run(1, 9, np.zeros(8, np.int32))

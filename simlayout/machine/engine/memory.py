@@ -191,6 +191,11 @@ class Allocation:
             self.root = _bounds(_buffer(root))
             self.origin = start - self.root[0]
 
+    def passed_as(self, position, name=""):
+        """It is an argument of a launch: the first has position 1."""
+        if " of argument " not in self.text:             # an array that is passed twice is the first
+            self.text += f" of argument {position}" + (f" ({name})" if name else "")
+
     def window(self, nbytes):
         """uint8 [positions, nbytes]: row p is the nbytes bytes from position p on (a view; rows overlap)."""
         if nbytes not in self._windows:

@@ -51,6 +51,8 @@ def packed(entry, args, space):
         except (MachineError, TypeError, ValueError, OverflowError) as error:
             what = f"argument {i} of {len(args)} ({entry.described(parameter)})"
             raise MachineError(f"{entry.name}: {what}: {error}") from None
+        if isinstance(value, np.ndarray) and not parameter.shape:
+            space.passed(value, i, entry.known_as(parameter))
         made += data
     return np.frombuffer(bytes(made), np.uint8)
 

@@ -75,8 +75,16 @@ class Entry:
 
     def described(self, parameter: syntax.Variable) -> str:
         """A parameter as text: its name without that of the entry, and its type or size."""
-        name = parameter.name.removeprefix(f"{self.name}_")
+        name = self._own_name(parameter)
         return f"{name}: {counted(parameter.bytes, 'byte')}" if parameter.shape else f"{name}: .{parameter.type}"
+
+    def known_as(self, parameter: syntax.Variable) -> str:
+        """The name of a parameter in its source, "" where a compiler has numbered it."""
+        name = self._own_name(parameter)
+        return "" if name.startswith("param_") else name
+
+    def _own_name(self, parameter):
+        return parameter.name.removeprefix(f"{self.name}_")
 
     def run(self, grid: int | tuple[int, ...], block: int | tuple[int, ...], *args: Any, shared_bytes: int = 0,
             cluster: int | tuple[int, ...] = 1, hazards: str = "raise", progress: Progress | None = None,

@@ -55,6 +55,10 @@ class GlobalSpace:
             self._ranges.insert(0, entry)
         return at
 
+    def passed(self, array: np.ndarray, position: int, name: str) -> None:
+        """An array is an argument of the launch, the first of which has position 1; name: of the parameter, or ""."""
+        self._allocate(array).passed_as(position, name)
+
     def _placed_at(self, allocation):
         """The address of the first byte of the memory that an Allocation is a part of."""
         if self.heap is not None and self.heap.is_at(allocation.root[0]):

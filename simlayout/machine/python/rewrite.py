@@ -86,6 +86,16 @@ def device_function(function, args=(), named=None):
     return form
 
 
+def parameter_names(function):
+    """What a function calls its positional arguments; nothing of what is no Python function.
+
+    >>> parameter_names(lambda a, *rest, n=1: a), parameter_names(abs)
+    (('a',), ())
+    """
+    code = getattr(function, "__code__", None)
+    return () if code is None else code.co_varnames[:code.co_argcount]
+
+
 def _key(values):
     """What tells values of different types apart, quickly: a call of a device function asks for every argument."""
     key = tuple([v.dtype.num if isinstance(v, np.ndarray) else v.__class__ if v.__class__ is not int or v <= MOST else "u64"

@@ -11,7 +11,7 @@ from simlayout.machine.engine.launch import Launch, Shape, run_grid
 from simlayout.machine.engine.memory import GlobalPointer
 from simlayout.machine.engine.trace import Trace
 from simlayout.machine.python.numbers import cast, kind_of
-from simlayout.machine.python.rewrite import device_function
+from simlayout.machine.python.rewrite import device_function, parameter_names
 from simlayout.machine.python.turns import PythonTurns
 from simlayout.machine.python.warp import PythonWarp
 from simlayout.proofs import Access
@@ -67,8 +67,11 @@ def run(kernel: Callable[..., Any], grid: int | tuple[int, ...], block: int | tu
     """
     launch = Launch(arch, hazards, accesses, registers)
     shape = Shape.of(grid, block, shared_bytes, cluster, together, launch)
-    arguments = [argument(launch, a) for a in args]
-    function = device_function(getattr(kernel, "py_func", kernel), arguments)
+    arguments, function = [argument(launch, a) for a in args], getattr(kernel, "py_func", kernel)
+    for i, (value, name) in enumerate(zip(args, parameter_names(function)), 1):
+        if isinstance(value, np.ndarray):
+            launch.allocation(value).passed_as(i, name)
+    function = device_function(function, arguments)
     run_grid(launch, shape, lambda cta, index: PythonTurns(PythonWarp(cta, index), function, arguments), progress)
     return launch.trace()
 
