@@ -83,23 +83,42 @@ LONG = 60
 
 
 def named(access):
-    """An Access in a title: its instruction, tile and dtype, and, where it is short, its map of lanes to coordinates.
+    """An Access in a title: its instruction, tile and dtype, and, where it is short, its map of lanes to coordinates; of one
+    that is itself the map to offsets, that.
 
     >>> import simlayout as sl
     >>> named(sl.Access("A", "ld.shared.b32", sl.Layout((32, 32), (32, 1)), lambda tid: (tid, 0), dtype="f32"))
     'ld.shared.b32 of (32,32):(32,1), f32\\nlane tid: row tid, column 0'
+    >>> named(sl.Access("A", "ld.shared.b128", lambda tid, i: 8*tid + 4*i, None, {"tid": 32, "i": 2}, "f32"))
+    'ld.shared.b128 of a function, f32\\nlane tid: offset (tid << 3) + (i << 2)'
     """
     from simlayout.codegen.printer import expression_text
     from simlayout.codegen.symbols import symbol
 
-    what = f"{access.instruction} of {access.tile}, {access.dtype}"
+    what = f"{access.instruction} of {tile_name(access.tile)}, {access.dtype}"
     try:
-        parts = access.coordinate(*(symbol(name, size) for name, size in access.domain.items()))[:2]
+        point = [symbol(name, size) for name, size in access.domain.items()]
+        parts = access.coordinate(*point)[:2] if access.lanes else (access.offset(*point),)
         texts = [str(part) if isinstance(part, int) else expression_text(part) for part in parts]
     except Exception:                                    # the user's own function, which may be no formula: no map
         return what
-    words = ", ".join(f"{name} {text}" for name, text in zip(("row", "column")[-len(texts):], texts))
+    names = ("row", "column")[-len(texts):] if access.lanes else ("offset",)
+    words = ", ".join(f"{name} {text}" for name, text in zip(names, texts))
     return what if len(words) > LONG else f"{what}\nlane tid: {words}"
+
+
+def tile_name(tile):
+    """A tile in a title: a layout's text, or the name of a function.
+
+    >>> import simlayout as sl
+    >>> tile_name(sl.Layout((8, 8), (8, 1))), tile_name(tile_name), tile_name(lambda row, col: 8*row + col)
+    ('(8,8):(8,1)', 'tile_name', 'a function')
+    """
+    text = str(tile)
+    if not text.startswith("<"):
+        return text
+    name = getattr(tile, "__name__", "")
+    return name if name.isidentifier() else "a function"
 
 
 def comparison(before: Analysis, after: Analysis, index: int = 0, titles: Sequence[str] = ("before", "after"),

@@ -15,6 +15,7 @@ from simlayout.hardware.banks.copies import survivors, wavefront_of
 from simlayout.hardware.banks.model import WORD_BYTES
 from simlayout.hardware.banks.phases import phases
 from simlayout.plots.aliases import Axes, SeveralAxes
+from simlayout.plots.banks import tile_name
 from simlayout.plots.kinds import Kind
 from simlayout.plots.layouts import BANK_LABEL, LINE_BYTES, bank_numbers
 from simlayout.plots.panel import CONFLICT, Box, Panel, draw, together
@@ -151,7 +152,7 @@ def in_memory(access: Access, indices: Sequence[int] = (0,), colour: str = "inst
     boxes = [b._replace(y=place[b.y]) for b in boxes]
     count = [int(getattr(analysis, name)[list(indices)].sum()) for name in ("wavefronts", "ideal")]
     exact = "" if analysis.exact else " (of what is written: what a copy reads is not known)"
-    named = title or f"{access.tile}, {access.dtype}"
+    named = title or f"{tile_name(access.tile)}, {access.dtype}"
     banks = access.row.banks
     called = analysis.arch.vendor.wavefront
     full_title = f"{named}\n{counted(count[0], called)}, ideal {count[1]}{exact}"
@@ -260,7 +261,7 @@ def _draw_copy(request):
     indices = request.options.index
     access, analysis = [request.access(index) for index in indices][0]
     total = sum(int(analysis.wavefronts[i]) for i in indices)
-    title = f"{access.instruction} of {access.tile}, {access.dtype}"
+    title = f"{access.instruction} of {tile_name(access.tile)}, {access.dtype}"
     return copy_map(access, indices, title=title), counted(total, "wavefront")
 
 

@@ -9,7 +9,7 @@ from simlayout.hardware.banks.analysis import Analysis
 from simlayout.hardware.banks.model import WORD_BYTES
 from simlayout.hardware.banks.phases import phases
 from simlayout.plots.aliases import Axes
-from simlayout.plots.banks import named_lanes
+from simlayout.plots.banks import named_lanes, tile_name
 from simlayout.plots.kinds import Kind, counts
 from simlayout.plots.layouts import BANK_LABEL, bank_numbers
 from simlayout.plots.panel import CONFLICT, Box, Panel, draw
@@ -99,7 +99,7 @@ def of_access(access, index=0, only=None, title=""):
     from simlayout.plots.copies import coordinates
 
     return phase_rows(access.analyze(), index, only, coordinates(access, index),
-                      title or f"{access.instruction} of {access.tile}, {access.dtype}")
+                      title or f"{access.instruction} of {tile_name(access.tile)}, {access.dtype}")
 
 
 def matrix_phases(access: Access, index: int = 0, only: Sequence[int] | None = None, ax: Axes | None = None) -> Axes:
@@ -112,7 +112,7 @@ def matrix_phases(access: Access, index: int = 0, only: Sequence[int] | None = N
     >>> matrix_phases(load, only=(0,)).get_title(loc="left").splitlines()[-1]
     'matrix 0 of 4: 8 of 32 wavefronts (ideal 1)'
     """
-    title = f"{access.name}: {access.instruction} of {access.tile}, {access.dtype}"
+    title = f"{access.name}: {access.instruction} of {tile_name(access.tile)}, {access.dtype}"
     return draw(of_access(access, index, only, title), ax)
 
 

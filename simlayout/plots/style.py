@@ -35,7 +35,7 @@ SLIDE, TALL = 13.33, 7.5                    # inches: width and height of a slid
 BEFORE = {"left": 0, "center": 0.5, "right": 1}
 """Where a text is anchored -> the share of it that lies left of there."""
 
-CAPITAL = 0.73                              # of DejaVu Sans: height of a digit, in sizes
+CAPITAL, DESCENT = 0.73, 0.24               # of DejaVu Sans, in sizes: height of a digit, depth of a g
 
 
 def colour_of(index):
@@ -144,6 +144,18 @@ def _labels_class():
                 lines = text.split("\n")
                 for i, line in enumerate(lines):
                     yield x, y + ((len(lines) - 1) / 2 - i) * step - down, line
+
+        def get_window_extent(self, renderer=None):
+            """The Bbox of all texts in pixels: what cuts a picture to size, as notebooks do, keeps them."""
+            from matplotlib.transforms import Bbox
+
+            if not self.texts:
+                return Bbox.from_extents(0, 0, 0, 0)
+            pixels = self.figure.dpi / 72
+            size, before = self.font.get_size_in_points() * pixels, BEFORE[self.side]
+            corners = [(x + _advances(line) * size * share, y + size * down) for x, y, line in self.lines(pixels)
+                       for share, down in ((-before, -DESCENT), (1 - before, CAPITAL))]
+            return Bbox.from_extents(*np.min(corners, 0), *np.max(corners, 0))
 
         def draw(self, renderer):
             """Pixels: every letter once, at all its places. Other formats: line by line, as text."""

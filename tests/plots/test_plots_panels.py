@@ -335,6 +335,32 @@ def test_texts_of_a_panel_are_texts_in_svg(tmp_path):
     assert ">T0:{a0,a1}</text>" in (tmp_path / "a.svg").read_text() and ">a $b$</text>" in (tmp_path / "a.svg").read_text()
 
 
+def rows_of_texts():
+    """A panel whose texts stand out on the left and on the right of everything else."""
+    boxes = [Box(0, y, 1, 1, y, str(y)) for y in range(2)]
+    return together([Panel("p", 1, 2, boxes, rows=[(y + 0.5, "a long name") for y in range(2)],
+                           sides=[(0.5, "more, and even more on the right than the title takes")])])[0]
+
+
+def kernels_by_name():
+    sheet = sl.plots.sheet_of(KERNELS["mma_base"].plan.predict(256, 128, 64).counts, "mma_base")
+    return sl.plots.sheets([sheet, sheet])
+
+
+@pytest.mark.parametrize("picture", [rows_of_texts, kernels_by_name])
+def test_no_text_is_cut_where_a_picture_is_cut_to_size_as_in_a_notebook(picture):
+    from io import BytesIO
+
+    from matplotlib.image import imread
+
+    ax, file = picture(), BytesIO()
+    ax.figure.savefig(file, bbox_inches="tight", pad_inches=0.1)
+    sl.plots.close(ax)
+    pixels = imread(BytesIO(file.getvalue()))[..., :3]
+    around = (pixels[:3], pixels[-3:], pixels[:, :3], pixels[:, -3:])
+    assert all((edge == 1).all() for edge in around) and (pixels != 1).any()
+
+
 def test_objects_draw_themselves_into_given_axes():
     from matplotlib.figure import Figure
 

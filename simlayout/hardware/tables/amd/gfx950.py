@@ -19,7 +19,7 @@ _ROCKE = Provenance("documented", "AMD's predictor rocKE (ROCm/rocm-libraries#11
 _DISPUTED = Provenance(
     "disputed", "AMD's predictor rocKE (rocm-libraries#11097) and AMD in rocm-libraries#3668: two phases of 32 lanes, 32 "
     "banks; nod-ai by clock on an MI350X (amd-shark-ai, docs/empirical-lds/cdna4info.md): one phase of 64 lanes, 64 banks")
-_EITHER = "sources disagree whether all lanes share 64 banks, or each half of them 32: this is what costs more excess"
+_EITHER = "sources disagree whether all lanes share 64 banks, or each half of them 32: this is the costlier answer"
 
 CHIP = Arch(
     "gfx950", (), 160 * 1024, 160 * 1024, "CDNA4 ISA, 2.2.1", "Instinct MI350X, MI355X (CDNA4)", AMD, 64, with_narrow(
