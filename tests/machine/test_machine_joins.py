@@ -272,6 +272,25 @@ def test_functions_that_call_each_other_are_refused_as_often_as_they_are_made():
             run(made_of_two_that_call_each_other(), 1, 32, 3)
 
 
+def doubled(x):
+    return x + x
+
+
+def of_a_helper(x):
+    OUT(doubled(x))
+
+
+def test_what_calls_return_is_kept_of_so_many_and_results_are_the_same_when_some_are_forgotten(monkeypatch):
+    monkeypatch.setattr(rewrite, "MOST_KEPT", 4)
+    monkeypatch.setattr(rewrite, "_results", kept := {})
+    numbers = [kind(3) for kind in (F32, F64, U32, U64, I64, np.int32, np.int16, np.uint8, np.uint16)]
+    for value in numbers + numbers:
+        rewrite._rewritten.clear()
+        run(of_a_helper, 1, 32, value)
+        assert OUT.value == 6 and 0 < len(kept) <= 4
+    assert rewrite._rewritten_code.cache_info().maxsize
+
+
 def casts(text, **names):
     tree = ast.parse(text).body[0]
     joined(tree, {name: described(value) for name, value in names.items()})

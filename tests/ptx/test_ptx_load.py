@@ -94,8 +94,10 @@ ret; }}"""
 def test_recursion_is_refused_when_the_module_is_loaded(chain):
     declared = "".join(f".func {name};\n" for name in sorted(set(chain)))
     bodies = "".join(f".func {a} {{ call {b}; ret; }}\n" for a, b in zip(chain, chain[1:]))
-    with pytest.raises(MachineError, match="f calls itself.*write a loop"):
-        sl.ptx.load(module("call f;\nret;", before=declared + bodies))
+    text = module("call f;\nret;", before=declared + bodies)
+    line = text[:text.index(f".func {chain[-2]} {{")].count("\n") + 1
+    with pytest.raises(MachineError, match=f"^<text>:{line}: f calls itself.*write a loop"):
+        sl.ptx.load(text)
 
 
 # ---- entries -----------------------------------------------------------------------------------------------------------

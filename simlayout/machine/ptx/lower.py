@@ -314,10 +314,12 @@ class Lowering:
         for at, touched in uses.items():
             self._uses[moved(at)] = touched
 
-    def _bound(self, instruction, names):
+    def _where(self, instruction):
         site = instruction.site
-        where = (self.module.path, instruction.line) if site is None else (site.file, site.line)
-        caller = None
+        return (self.module.path, instruction.line) if site is None else (site.file, site.line)
+
+    def _bound(self, instruction, names):
+        site, where, caller = instruction.site, self._where(instruction), None
         for file, line in reversed(site.callers if site else ()):
             caller = file, line, caller
         name = ".".join((instruction.opcode, *instruction.modifiers))
@@ -371,7 +373,8 @@ class Lowering:
         def visit(name, pointers=()):
             if name in open_:
                 if not any(pointers[open_.index(name):]):
-                    raise recursion(name, "" if open_[-1] == name else f" by way of {open_[-1]}")
+                    call = next(i for i in self.module.functions[open_[-1]].body if _callee(i) == name)
+                    raise recursion(name, "" if open_[-1] == name else f" by way of {open_[-1]}", self._where(call))
                 self.names[name].inside = self.names[name].inside or self.new_row()
             elif name not in done:
                 open_.append(name)

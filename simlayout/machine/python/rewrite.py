@@ -131,6 +131,9 @@ def _text(function):
     return "".join(linecache.getlines(function.__code__.co_filename, function.__globals__))
 
 
+MOST_KEPT = 4096
+"""Of what is kept of functions for a process's life: the oldest go first. A Hopper kernel has some fifty."""
+
 _results: dict[tuple, tuple | None] = {}
 """(Callee, file, types of parameters) -> (the type that it returns,), None while that is sought. Functions of equal code in
 a file, as each kernel that is made brings, are one."""
@@ -141,12 +144,14 @@ def _result(function, kinds, named):
     code, parameters = function.__code__, _parameters(function, kinds, named)
     key = Callee.of(function), code.co_filename, parameters
     if key not in _results:
+        while len(_results) >= MOST_KEPT:
+            del _results[next(iter(_results))]
         _results[key] = None                             # it may call itself, which is refused when it does
         try:
             node = _find(_text(function), code.co_filename, code)
             _results[key] = (None if node is None else joined(node, dict(known(function)), parameters, _result)[1],)
         except BaseException:
-            del _results[key]
+            _results.pop(key, None)
             raise
     result = _results[key]
     return result and result[0]
@@ -161,7 +166,7 @@ def _without_source(function):
     return lambda warp, *args, **named: function(*args, **named)
 
 
-@lru_cache(None)
+@lru_cache(MOST_KEPT)
 def _rewritten_code(code, filename, text, names, parameters):
     """The rewritten code object, or None if `text` does not hold the function. (Equal code may come from two files.)"""
     node = _find(text, filename, code)

@@ -114,9 +114,10 @@ class Call:
         return _spread(warp, part, ways)
 
 
-def recursion(name, way=""):
-    """The MachineError of a function that calls itself."""
-    return MachineError(f"{name} calls itself{way}, and the machine runs no recursion: write a loop")
+def recursion(name, way="", call=None):
+    """The MachineError of a function that calls itself. call: the file and line of the call, where it is not told anyway."""
+    where = "" if call is None else f"{call[0]}:{call[1]}: "
+    return MachineError(f"{where}{name} calls itself{way}, and the machine runs no recursion: write a loop")
 
 
 def bra(instruction, names):
