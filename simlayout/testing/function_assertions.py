@@ -48,13 +48,14 @@ def assert_bijective(subject: Access | IndexFunction, domain: Domain | None = No
     __tracebackhide__ = True
     subject = as_layout(subject)
     points = _access_points(subject, domain) if isinstance(subject, Access) else _points(subject, domain, dtype)
-    offsets, size = points.offsets, points.offsets.size if size is None else size
+    offsets, wants_size = points.offsets, size is None
+    size = offsets.size if wants_size else size
     if not isinstance(size, int | np.integer) or size < 1:
         raise LayoutError(f"size = {size!r}: it is a number of elements, at least 1")
     outside = (offsets < 0) | (offsets >= size)
     if outside.any():
         places = [points.place(int(np.argmax(outside)), "first")]
-        hint = " (of a padded tile give size)" if places[0].offset >= 0 else ""
+        hint = " (of a padded tile give size)" if wants_size and places[0].offset >= 0 else ""
         raise refuted(f"{points.name} leaves its {size} elements{hint}",
                       f"smallest counterexample: an offset that is not in 0..{size - 1}", places,
                       grid_of_places(places, "a"))

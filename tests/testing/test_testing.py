@@ -192,6 +192,12 @@ def test_layouts_are_bijective_into_their_cosize_and_permutations_without_it(lay
         assert one.cosize == one.size or failure(assert_bijective, one)[1].places[0].offset >= one.size
 
 
+def test_size_is_advised_to_who_gave_none():
+    padded = sl.Layout((4, 4), (6, 1))
+    assert "of a padded tile give size" in failure(assert_bijective, padded)[0]
+    assert "give size" not in failure(assert_bijective, padded, size=18)[0]
+
+
 def test_an_access_is_bijective_if_every_element_is_moved_once():
     assert_bijective(load())
     twice = sl.Access("rows", "ldmatrix.x4", ROWS64, lambda tid: (tid % 8, 8 * (tid // 16)))

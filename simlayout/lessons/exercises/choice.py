@@ -19,9 +19,10 @@ OF_ODD = Access("load", "ldmatrix.x2", ODD, lambda tid, i, k: (8 * i + tid % 8, 
 def judge_pitch(answer):
     """6.1: padding that serves the load."""
     pitch = integer(answer, Said("the pitch"))
-    if not 32 <= pitch <= MOST_BYTES // 2 // 64:
-        raise Refused("a pitch of {} halves: 64 rows of it are to have 32 halves each and {} bytes in all", pitch,
-                      MOST_BYTES)
+    if pitch < 32:
+        raise Refused("a pitch of {} halves: rows of 32 halves overlap", pitch)
+    if 64 * 2 * pitch > MOST_BYTES:
+        raise Refused("a pitch of {} halves: 64 rows take {} bytes, and may take {}", pitch, 64 * 2 * pitch, MOST_BYTES)
     padded = Layout((64, 32), (pitch, 1))
     judge_tile(padded, PLAIN, (LOAD,), padded.cosize)
     excess = int(COPY.with_tile(padded).analyze().excess[0])

@@ -127,8 +127,8 @@ CHINESE = {
     "a swizzle of the 16x256 tile of halves that serves rows and blocks":
         "16x256 的 half tile 的 swizzle，行和方块都要照顾到",
     # 6
-    "a pitch of {} halves: 64 rows of it are to have 32 halves each and {} bytes in all":
-        "行距 {} 个 half：64 行，每行要有 32 个 half，总共不超过 {} 字节",
+    "a pitch of {} halves: rows of 32 halves overlap": "行距 {} 个 half：每行有 32 个 half，行与行会重叠",
+    "a pitch of {} halves: 64 rows take {} bytes, and may take {}": "行距 {} 个 half：64 行要占 {} 字节，最多只能占 {} 字节",
     "the load is free, and each copy has {} excess wavefronts": "读取没有冲突；每次拷贝超额 {} 个 wavefront",
     "a rotation is asked for, sl.Rotation(chunk, count, line), not {}":
         "要的是一个循环移位 sl.Rotation(chunk, count, line)，而不是 {}",

@@ -47,7 +47,7 @@ def judge_pieces(answer):
     if (offsets % 4).any():
         i, tid = (int(x) for x in np.argwhere(offsets % 4)[0])
         raise Refused("tid = {}, i = {}: offset {} is not a multiple of 4 floats, 16 bytes", tid, i, offsets[i, tid])
-    assert_bijective(pieces)
+    assert_bijective(pieces, size=THREADS * PIECES * 4)
     assert_conflict_free(pieces)
     return Right(draw=pieces.plot)
 
