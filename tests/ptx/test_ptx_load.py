@@ -1,6 +1,7 @@
 """simlayout.ptx.load: from text or a file to entries that are found by name; what the machine lacks is told at once."""
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,6 +19,20 @@ def test_text_a_path_and_its_name_are_the_same_module(tmp_path):
         a, c = np.arange(1024, dtype=np.float32).reshape(32, 32), np.zeros((32, 32), np.float32)
         trace = sl.ptx.load(source).entry().run(1, 32, a, c)
         assert (c == a.T).all() and [n.wavefronts for n in trace.by_instruction()] == [32, 1024]
+
+
+def test_a_source_that_lies_beside_the_ptx_is_found_from_anywhere(tmp_path, monkeypatch):
+    guide = Path(sl.__file__).parent / "guide"
+    (tmp_path / "elsewhere").mkdir()
+    for name in ("transpose.ptx", "transpose.cu"):
+        (tmp_path / name).write_text((guide / name).read_text())
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    a = np.zeros((32, 32), np.float32)
+    trace = sl.ptx.load(tmp_path / "transpose.ptx").entry().run(1, (32, 8), a, a.copy(), 32)
+    assert "c[(y + i) * n + x] = tile[threadIdx.x]" in trace.listing()
+    Path("transpose.cu").write_text("\n" * 8 + "// another one, in the current folder\n")
+    trace = sl.ptx.load(tmp_path / "transpose.ptx").entry().run(1, (32, 8), a, a.copy(), 32)
+    assert "// another one" in trace.listing()
 
 
 @pytest.mark.parametrize("source, told", [

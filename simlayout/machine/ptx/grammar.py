@@ -13,6 +13,7 @@ Variables and registers: declarations.py; operands: operands.py; constants: cons
 no rule takes, the message says where it stands and what could stand there.
 """
 
+import os
 import re
 from collections import ChainMap
 
@@ -239,12 +240,14 @@ class _Module:
 
 
 def _files(tokens: Tokens) -> dict[int, str]:
-    """{number: path} of all `.file` directives: compilers write them behind the functions that name their numbers."""
+    """{number: path} of all `.file` directives: compilers write them behind the functions that name their numbers. Of a file
+    that lies beside the PTX and not where its path leads from here, the path is that one."""
     found = {}
     for at in [at for at, word in enumerate(tokens.words) if word == ".file"]:
         tokens.at = at + 1
         index, path = _file(tokens)
-        found[index] = path
+        beside = os.path.join(os.path.dirname(tokens.path), path)
+        found[index] = beside if not os.path.isfile(path) and os.path.isfile(beside) else path
     tokens.at = 0
     return found
 
