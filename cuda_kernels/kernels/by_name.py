@@ -1,5 +1,7 @@
 """The kernels by name."""
 
+from pathlib import PurePath
+
 from cuda_kernels.kernels.gemm import Gemm
 from cuda_kernels.kernels.hgemm import hgemm
 from cuda_kernels.kernels.hopper.config import Hopper
@@ -20,7 +22,8 @@ ALL_KERNELS = KERNELS | {warptile.KERNEL.name: warptile.KERNEL} | HOPPER_KERNELS
 def named(name, options=None):
     """The kernel called `name`, with other options where they are given; SimlayoutError with the known names otherwise."""
     if name not in ALL_KERNELS:
-        raise SimlayoutError(f"unknown kernel {name!r}{meant(name, ALL_KERNELS)}; known: {', '.join(ALL_KERNELS)}")
+        file = "; files are run by `simlayout run`" if PurePath(str(name)).suffix else ""
+        raise SimlayoutError(f"unknown kernel {name!r}{meant(name, ALL_KERNELS)}; known: {', '.join(ALL_KERNELS)}{file}")
     return ALL_KERNELS[name] if options is None else ALL_KERNELS[name].with_options(options)
 
 

@@ -3,7 +3,7 @@
 import webbrowser
 
 from simlayout.cli import registry
-from simlayout.cli.options import add, given_text, integer
+from simlayout.cli.options import add, given_layout, integer
 from simlayout.cli.text import tell
 from simlayout.errors import SimlayoutError
 
@@ -30,7 +30,7 @@ NOTES = """
 def describe(parser):
     """The parser of `simlayout explore`."""
     parser.answer(explore, EXAMPLES, NOTES)
-    parser.add_argument("layout", nargs="?", metavar="LAYOUT", type=given_text,
+    parser.add_argument("layout", nargs="?", metavar="LAYOUT", type=layout_or_report,
                         help="what the page starts with, or a report.json; quote it for the shell; - reads it from stdin")
     add(parser, "--dtype")
     add(parser, "--op", nargs="+", default=[])
@@ -41,6 +41,11 @@ def describe(parser):
                         help="where to listen (default: any port that is free)")
     parser.add_argument("--no-browser", action="store_true", help="only print the address")
     add(parser, "--output", "--json")
+
+
+def layout_or_report(text):
+    """The text of a layout, or the name of a report."""
+    return text if text.endswith(".json") else given_layout(text)
 
 
 def explore(options):

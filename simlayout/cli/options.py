@@ -66,6 +66,15 @@ def given_text(text):
         raise argparse.ArgumentTypeError(f"- reads stdin, which cannot be read: {error}") from None
 
 
+def given_layout(text):
+    """The same of a layout's text, which is no file's name."""
+    text = given_text(text)
+    if "." in os.path.basename(text) and os.path.isfile(text):
+        raise argparse.ArgumentTypeError(f"{text} is a file: give the text of a layout, such as '(16,64):(64,1)'; "
+                                         "`simlayout run` runs programs and PTX")
+    return text
+
+
 @contextmanager
 def given_file(name):
     """The name itself, or that of a temporary file with what stdin holds where it is `-`."""
@@ -226,7 +235,7 @@ NATURALLY = """
 def add_access(parser, name="LAYOUT", help=LAYOUT_HELP, values=None):
     """Adds the arguments that name an access: layout, dtype, instruction, lanes, domain, chip. name, help: of the
     layout's."""
-    add_own(parser, "layout", metavar=name, type=given_text, help=help, values=values)
+    add_own(parser, "layout", metavar=name, type=given_layout, help=help, values=values)
     add(parser, "--dtype", "--lanes", "--domain", "--arch")
     add(parser, "--op", default="ldmatrix.x4")
 

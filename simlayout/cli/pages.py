@@ -6,6 +6,7 @@ from functools import partial
 from simlayout.cli.options import add, add_own
 from simlayout.cli.text import field, tell
 from simlayout.clinic import PAGES as CLINIC
+from simlayout.errors import SimlayoutError
 from simlayout.guide import PAGES as GUIDE
 
 
@@ -45,7 +46,17 @@ def show(shelf, options):
         column = max(len(p.name) for p in pages) + 2
         tell(options.json, {p.name: p.title for p in pages}, "\n".join(field(p.name, p.title, column) for p in pages))
     else:
-        one = shelf.page(options.page)
+        one = _asked(shelf, options.page)
         shown = re.sub(r"(?m)^<!-- .* -->\n", "", one.text)           # comments say what writes a table
         tell(options.json, {one.name: one.text}, shown.rstrip())
     return 0
+
+
+def _asked(shelf, name):
+    """The Page of that name; who asks the guide for a lesson is told where the lessons are."""
+    try:
+        return shelf.page(name)
+    except SimlayoutError as error:
+        if shelf is not GUIDE or not re.match(r"lessons?\b|[0-9]+$", name):
+            raise
+        raise SimlayoutError(f"{error}; the lessons are notebooks: `simlayout lesson` lists them") from None

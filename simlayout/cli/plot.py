@@ -7,7 +7,7 @@ from textwrap import fill
 from simlayout import plots
 from simlayout.cli import registry
 from simlayout.cli.layouts import indexed
-from simlayout.cli.options import NATURALLY, add, add_access, add_own, fragments, given_text, integer, kernels
+from simlayout.cli.options import NATURALLY, add, add_access, add_own, fragments, given_layout, integer, kernels
 from simlayout.cli.text import tell
 from simlayout.codegen.tile_text import tile_of_text
 from simlayout.errors import SimlayoutError
@@ -37,7 +37,7 @@ def describe(parser):
                subjects)
     parser.add_argument("--kind", choices=tuple(KINDS), default="banks", help="of figure, see below (default: %(default)s)")
     add(parser, "--index", nargs="+", default=[0])
-    parser.add_argument("--with", dest="other", metavar="LAYOUT", type=given_text, help="of compare: the other layout")
+    parser.add_argument("--with", dest="other", metavar="LAYOUT", type=given_layout, help="of compare: the other layout")
     parser.add_argument("--by", choices=("offset", "bank", "chunk"), default="offset",
                         help="of layout: what a cell says (default: %(default)s)")
     add_own(parser, "--operand", default="A", help="of fragment: A, B, C or D (default: %(default)s)", values=lambda: "ABCD")

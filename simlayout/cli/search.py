@@ -9,7 +9,7 @@ from math import prod
 from simlayout.algebra import dtype_of
 from simlayout.cli import registry
 from simlayout.cli.layouts import first_conflict
-from simlayout.cli.options import add, given_text, integer
+from simlayout.cli.options import add, given_layout, integer
 from simlayout.cli.text import field, fit, tell
 from simlayout.codegen.index_text import parse_index
 from simlayout.codegen.tile_text import MAX_INSTRUCTIONS, TileText, tile_of_text
@@ -65,7 +65,7 @@ NOTES = """
 def describe(parser):
     """The parser of `simlayout search`."""
     parser.answer(search, EXAMPLES, NOTES)
-    parser.add_argument("layout", metavar="LAYOUT", nargs="?", type=given_text,
+    parser.add_argument("layout", metavar="LAYOUT", nargs="?", type=given_layout,
                         help="the plain tile, such as '(16,64):(64,1)'; quote it for the shell; - reads it from stdin")
     add(parser, "--dtype", default=None)
     add(parser, "--op", nargs="+", default=[])

@@ -3,7 +3,7 @@
 from argparse import SUPPRESS
 
 from simlayout.algebra import F2Map, Layer, Layout, parse
-from simlayout.cli.options import add, given_text
+from simlayout.cli.options import add, given_layout
 from simlayout.cli.text import field, fit, tell
 from simlayout.codegen.notations import open_names, read_notation, sized, text_of
 from simlayout.codegen.tile_text import domain_of, read_tile
@@ -53,7 +53,7 @@ EQUAL_NOTES = TEXTS + """
 def describe_translate(parser):
     """The parser of `simlayout translate`."""
     parser.answer(run_translate, TRANSLATE_EXAMPLES, TRANSLATE_NOTES)
-    parser.add_argument("source", metavar="TEXT", type=given_text,
+    parser.add_argument("source", metavar="TEXT", type=given_layout,
                         help="an index function, see below; quote it for the shell; - reads it from stdin")
     for name, help in (("--into", f"{', '.join(NOTATIONS)} or all (default: all)"), ("--to", SUPPRESS)):
         parser.add_argument(name, dest="into", nargs="+", default=["all"], choices=(*NOTATIONS, "all"), metavar="NOTATION",
@@ -64,9 +64,9 @@ def describe_translate(parser):
 def describe_equal(parser):
     """The parser of `simlayout equal`."""
     parser.answer(run_equal, EQUAL_EXAMPLES, EQUAL_NOTES)
-    parser.add_argument("left", metavar="LEFT", type=given_text,
+    parser.add_argument("left", metavar="LEFT", type=given_layout,
                         help="an index function, see below; quote it for the shell; - reads it from stdin")
-    parser.add_argument("right", metavar="RIGHT", type=given_text, help="another one")
+    parser.add_argument("right", metavar="RIGHT", type=given_layout, help="another one")
     add(parser, "--domain", "--dtype", "--json")
 
 

@@ -160,6 +160,25 @@ def test_every_refusal_is_one_line_that_names_the_fault(capsys, arguments, expec
     assert time.process_time() - started < 3
 
 
+@pytest.mark.parametrize("words", [["check"], ["explain"], ["emit"], ["explore"], ["search"], ["plot", "-o", "a.svg"],
+                                   ["translate"], ["equal", "(4,4):(4,1)"]])
+def test_a_file_where_a_layout_is_asked_for_is_told_so(capsys, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x.ipynb").write_text("{}")
+    assert "x.ipynb is a file: give the text of a layout, such as '(16,64):(64,1)'" in refused(capsys, *words, "x.ipynb")
+
+
+def test_a_file_where_a_kernel_is_asked_for_is_sent_to_run(capsys):
+    assert refused(capsys, "trace", "prog.py").endswith("; files are run by `simlayout run`\n")
+    assert "simlayout run" not in refused(capsys, "trace", "prog")
+
+
+@pytest.mark.parametrize("name", ["lesson", "lessons", "lesson-2", "2"])
+def test_who_asks_the_guide_for_a_lesson_is_told_where_they_are(capsys, name):
+    assert "the lessons are notebooks: `simlayout lesson` lists them" in refused(capsys, "guide", name)
+    assert "notebooks" not in refused(capsys, "guide", "nope")
+
+
 def test_a_search_with_nothing_allowed_names_the_option_that_allows_nothing(capsys):
     assert main(["search", TILE, "--budget", "5"]) == 1
     assert "none is allowed by --budget 5" in capsys.readouterr().out

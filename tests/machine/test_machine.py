@@ -261,6 +261,28 @@ def test_a_python_error_in_a_kernel_points_at_the_users_own_line():
         assert "CTA (0, 0, 0), warp 0" in caught.value.__notes__[0]
 
 
+@pytest.mark.parametrize("given, said", [
+    ((1,), r"kernel\(out, n\) is given 1 argument: missing a required argument: 'n'"),
+    ((1, 2, 3), r"kernel\(out, n\) is given 3 arguments: too many positional arguments")])
+def test_a_kernel_that_takes_other_arguments_is_named_with_them(given, said):
+    def kernel(out, n):
+        pass
+
+    with pytest.raises(MachineError, match=said):
+        run(kernel, 1, 32, *given)
+
+
+def test_what_python_says_of_a_device_function_has_its_name():
+    def half(x):
+        return x // 2
+
+    def kernel(out):
+        st_global(out, half())
+
+    with pytest.raises(TypeError, match=r"half\(\) missing 1 required positional argument: 'x'"):
+        run(kernel, 1, 32, np.zeros(32, np.int32))
+
+
 def test_what_numba_wraps_is_unwrapped():
     class Dispatcher:
         def __init__(self, function):

@@ -122,6 +122,7 @@ def _bind(function, parameters):
     cells = _BOUND | dict(zip(old.co_freevars, function.__closure__ or (), strict=True))
     bound = FunctionType(code, function.__globals__, function.__name__, function.__defaults__,
                          tuple(cells[name] for name in code.co_freevars))
+    bound.__qualname__ = function.__qualname__           # errors of Python name it
     bound.__kwdefaults__, bound.__doc__, bound.__module__ = function.__kwdefaults__, function.__doc__, function.__module__
     return bound
 

@@ -1,11 +1,14 @@
 """run: a kernel written in Python, a grid, a block and arguments, executed on the CPU."""
 
 from collections.abc import Callable, Iterable
+from inspect import signature
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 from simlayout.algebra.aliases import Progress
+from simlayout.errors import MachineError
 from simlayout.hardware.tables.arch import DEFAULT_ARCH
 from simlayout.machine.engine.launch import Launch, Shape, run_grid
 from simlayout.machine.engine.memory import GlobalPointer
@@ -15,6 +18,7 @@ from simlayout.machine.python.rewrite import device_function, parameter_names
 from simlayout.machine.python.turns import PythonTurns
 from simlayout.machine.python.warp import PythonWarp
 from simlayout.proofs import Access
+from simlayout.wording import counted
 
 
 def run(kernel: Callable[..., Any], grid: int | tuple[int, ...], block: int | tuple[int, ...], *args: Any,
@@ -68,12 +72,24 @@ def run(kernel: Callable[..., Any], grid: int | tuple[int, ...], block: int | tu
     launch = Launch(arch, hazards, accesses, registers)
     shape = Shape.of(grid, block, shared_bytes, cluster, together, launch)
     arguments, function = [argument(launch, a) for a in args], getattr(kernel, "py_func", kernel)
+    _check_count(function, len(args))
     for i, (value, name) in enumerate(zip(args, parameter_names(function)), 1):
         if isinstance(value, np.ndarray):
             launch.allocation(value).passed_as(i, name)
     function = device_function(function, arguments)
     run_grid(launch, shape, lambda cta, index: PythonTurns(PythonWarp(cta, index), function, arguments), progress)
     return launch.trace()
+
+
+def _check_count(function, count):
+    """Raises MachineError unless a kernel takes so many arguments."""
+    if not isinstance(function, FunctionType):           # which is refused later
+        return
+    takes = signature(function)
+    try:
+        takes.bind(*[None] * count)
+    except TypeError as error:
+        raise MachineError(f"{function.__name__}{takes} is given {counted(count, 'argument')}: {error}") from None
 
 
 def argument(launch: Launch, value: Any) -> Any:
