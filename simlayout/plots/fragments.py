@@ -46,23 +46,27 @@ def register_shape(fragment):
     return tuple(shape[0].tolist()) if same and not (low % shape[0]).any() else (1, 1)
 
 
-def table(fragment: Fragment, rows: int | None = None, columns: int | None = None) -> Panel:
+def table(fragment: Fragment, rows: int | range | None = None, columns: int | None = None) -> Panel:
     """The Panel of a Fragment: each cell a register's elements, and who holds them.
 
-    A pair of C's and D's elements, which lie side by side, is one cell as well, as in the PTX manual. rows, columns: how
-    many to draw; None: all of 32 rows, else of each warp's 16 those where the pattern begins and ends, and as many columns
-    as a slide holds.
+    A pair of C's and D's elements, which lie side by side, is one cell as well, as in the PTX manual. rows: how many to
+    draw, or a range of them; None: all of 32 rows, else of each warp's 16 those where the pattern begins and ends. columns:
+    how many; None: as many as a slide holds.
 
     >>> from simlayout.hardware import fragment
     >>> [box.text for box in table(fragment("m16n8k16.f32.f16.f16.f32", "A")).boxes[:2]]
     ['T0:{a0,a1}', 'T1:{a0,a1}']
+    >>> [box.text for box in table(fragment("m16n8k16.f32.f16.f16.f32", "A"), range(8, 9)).boxes[:2]]
+    ['T0:{a2,a3}', 'T1:{a2,a3}']
     """
     high, wide = register_shape(fragment)
     if (high, wide) == (1, 1) and _pairs(fragment):
         wide = 2
     holds = holders(fragment)
     letter = _letter(fragment)
-    shown_rows = _rows(fragment.shape[0], high) if rows is None else list(range(0, min(rows, fragment.shape[0]), high))
+    wanted = rows if rows is None or isinstance(rows, range) else range(rows)
+    shown_rows = (_rows(fragment.shape[0], high) if wanted is None else
+                  [row for row in range(0, fragment.shape[0], high) if row in wanted])
     shown_columns = list(range(0, fragment.shape[1], wide))
     if columns is not None:
         shown_columns = shown_columns[:-(-columns // wide)]
@@ -174,7 +178,7 @@ def _rows(count, step):
     return [row for row in range(0, count, step) if row // step % PERIOD in DRAWN_ROWS]
 
 
-def fragment(which: Fragment, rows: int | None = None, columns: int | None = None, ax: Axes | None = None) -> Axes:
+def fragment(which: Fragment, rows: int | range | None = None, columns: int | None = None, ax: Axes | None = None) -> Axes:
     """Draws a Fragment as the PTX manual does (see `table`); returns the Axes.
 
     ax: where to draw; None makes a figure of the right size (`ax.figure`).

@@ -92,7 +92,7 @@ def test_a_chinese_notebook_says_in_chinese_what_is_wrong_or_that_a_report_is_en
     assert "not yet" in str(check(exercise, WRONG[exercise][0][0]))
 
 
-UNDRAWN = "9.1", "9.2", "10.2"                   # a number of groups, a pipeline's order, two lines: nothing to see in banks
+UNDRAWN = "9.1", "10.2"                          # a number of groups, two lines: nothing to see
 
 
 @pytest.mark.parametrize("exercise", [key for key in RIGHT if key not in UNDRAWN])
@@ -102,6 +102,11 @@ def test_a_right_answer_is_drawn(exercise):
     ax = check(exercise, RIGHT[exercise][0]).plot()
     assert ax.figure in map(pyplot.figure, pyplot.get_fignums()) and ax.get_title(loc="left")
     pyplot.close("all")
+
+
+def test_the_picture_of_a_thread_has_the_element_that_was_asked_for():
+    ax = check("8.3", RIGHT["8.3"][0]).plot()
+    assert any(text == "T86:{d8,d9}" for label in ax.artists for *_, text in getattr(label, "texts", ()))
 
 
 def test_only_a_right_answer_that_does_something_to_see_is_drawn():

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from simlayout import plots
 from simlayout.errors import AddressError, HazardError
 from simlayout.lessons.exercises.asking import Exercise, Refused, Right, integer
 from simlayout.lessons.exercises.said import Said
@@ -52,7 +53,12 @@ def judge_pipeline(answer):
                           c[thread], THREADS - 1 - thread, wanted[thread])
         if not any(one.instruction.startswith("cp.async") for one in trace.lines):
             raise Refused("with {}: no line of the kernel copies with cp.async", _chunks(chunks))
-    return Right()
+
+    def run():
+        a, c = np.zeros((4, 4 * THREADS), np.int32), np.zeros(THREADS, np.int32)
+        return machine.run(answer, 1, THREADS, a, c, 4, shared_bytes=SHARED_BYTES, hazards="report")
+
+    return Right(draw=lambda: plots.order(run, SHARED_BYTES // 4, "four chunks").plot())
 
 
 def _chunks(count):
