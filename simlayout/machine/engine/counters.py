@@ -13,6 +13,7 @@ import numpy as np
 
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.clocks import joined
+from simlayout.machine.engine.scopes import GPU, apart
 
 NEVER = 2**31 - 1
 """In place of the number of a release where there is none."""
@@ -63,12 +64,15 @@ class Counters:
 
 class Release:
     """One release. value: what it left at the address, an int; counter, number: which it is; group: the serial number of the
-    clocks of those who ran then; known: what it hands on to later CTAs, (counters, numbers) of each plane, int32 [n]."""
+    clocks of those who ran then; known: what it hands on to later CTAs, (counters, numbers) of each plane, int32 [n].
+    home: of who released last (see `scopes`); nearby: {the home of a CTA, or what homes in a cluster begin with: the clock
+    that it hands on to these alone}. counter is 0 where it hands on nothing else."""
 
-    __slots__ = ("value", "counter", "number", "group", "known")
+    __slots__ = ("value", "counter", "number", "group", "known", "home", "nearby")
 
     def __init__(self, value, counter, number, group, known):
         self.value, self.counter, self.number, self.group, self.known = value, counter, number, group, known
+        self.home, self.nearby = None, {}
 
 
 class Place:
@@ -81,12 +85,24 @@ class Place:
         """An atomic that releases nothing itself leaves a value there: who finds that knows what was released before."""
         last = self.releases[-1]
         self.releases.append(Release(value, last.counter, last.number, last.group, last.known))
+        self.releases[-1].home = last.home
 
-    def release(self, clocks, threads, value, starts=False, met=None, clock=None):
+    def nearby(self, value, home, clocks, before=()):
+        """Who has just left a value there hands on {CTA or CLUSTER: clock} to the threads alone that are so near its home;
+        before: what the release that it found did, `Release.nearby`."""
+        made = dict(before)
+        for reach, clock in clocks.items():
+            made[home[:3 - reach]] = joined(made.get(home[:3 - reach]), clock)
+        if made and not self.releases:
+            self.releases.append(Release(value, 0, 0, home[0], ()))
+        if made:
+            self.releases[-1].nearby = made
+
+    def release(self, clocks, threads, value, starts=False, met=None, clock=None, home=None):
         """`threads` (int [n], of one warp) release what they did and know, and leave a value there.
 
         starts: whether it is a store, which carries on nothing that was released before; an atomic does. met, clock: what
-        they knew earlier, if that is released: `Clocks.met` and the clock of a `Clocks.release`.
+        they knew earlier, if that is released: `Clocks.met` and the clock of a `Clocks.release`. home: theirs, see `scopes`.
         """
         if starts:
             self._counter = self._counters.started()
@@ -100,9 +116,16 @@ class Place:
         known = self._counters.entered(clocks, self._counter, number, clock, met)
         clocks.released[self._counter, number] = clock
         self.releases.append(Release(value, self._counter, number, clocks.serial, known))
+        self.releases[-1].home = home
 
-    def acquire(self, clocks, threads, release):
-        """`threads` know what was released, from now on."""
+    def acquire(self, clocks, threads, release, home=None, reach=GPU):
+        """`threads` know what was released, from now on, if they are so near who did so as the scope of the acquire reaches.
+        home: theirs."""
+        for near in (home[:3], home[:2])[:reach + 1] if release.nearby else ():
+            if near in release.nearby:
+                clocks.acquire(threads, release.nearby[near])
+        if not release.counter or reach < GPU and apart(release.home, home) > reach:
+            return
         if release.group == clocks.serial:
             clocks.acquire(threads, clocks.released[release.counter, release.number])
         else:

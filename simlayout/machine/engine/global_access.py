@@ -14,6 +14,7 @@ from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.counters import NEVER
 from simlayout.machine.engine.hazards import ordered_ints
 from simlayout.machine.engine.memory import touching
+from simlayout.machine.engine.scopes import apart, home_of
 
 WRITES, STRONG, ASYNC = 4, 2, 1
 """Bits of the kind of an access: it writes; it is strong, as atomics are; it is the async proxy's, as all of TMA is."""
@@ -49,10 +50,22 @@ class Plain(NamedTuple):
     same: np.ndarray
 
 
+def conflicting(one, other):
+    """Whether two Accesses race where nothing orders them."""
+    return CONFLICTS[one.kind][other.kind] or out_of_scope(one, other)
+
+
+def out_of_scope(one, other):
+    """Whether two strong Accesses, one of which writes, race because a scope leaves one of them out."""
+    return (one.home is not None and one.kind & other.kind & STRONG and (one.kind | other.kind) & WRITES
+            and apart(one.home, other.home) > min(one.reach, other.reach))
+
+
 def covers(one, other):
-    """Whether what races with an Access races with another one too, if it is ordered after neither or both. Two plain stores
-    that stand for a byte have stored one value there, or a race has been told of."""
-    return COVERS[one.kind][other.kind] and one.grain in (None, other.grain)
+    """Whether what races with an Access races with another one too, if it is ordered after neither or both, and comes from
+    elsewhere. Two plain stores that stand for a byte have stored one value there, or a race has been told of."""
+    return (COVERS[one.kind][other.kind] and one.grain in (None, other.grain)
+            and (not one.kind & STRONG or one.reach <= other.reach))
 
 
 def alike(one, other):
@@ -65,7 +78,8 @@ class Access:
 
     place: its Place, of no lanes. rows: int64 [n], units of `unit` bytes from the start of that memory; lanes: int [n], who
     touches them. kind: see WRITES. allocation: the Allocation through which it does. copies: whether it is a cp.async.
-    grain: of a plain store that of its Plain, None of all else.
+    grain: of a plain store that of its Plain, None of all else. reach, home: how far its scope does, and where its threads
+    are (see `scopes`); home is None in a launch in which all reach the GPU.
     agent: of what TMA does, that which has its column `engine` of the clocks and says in text when it is over
     (`state(access)`); number: there, None until it is known; stored: of a bulk store, a function that returns what it
     writes, uint8 [n, unit].
@@ -77,7 +91,7 @@ class Access:
     """
 
     __slots__ = ("place", "group", "warp", "epoch", "met", "rows", "unit", "lanes", "kind", "allocation", "copies", "agent",
-                 "number", "stored", "covering", "grain", "own")
+                 "number", "stored", "covering", "grain", "own", "reach", "home")
 
     def __init__(self, warp, place, rows, unit, lanes, kind, allocation, copies=False, agent=None,
                  stored=None, grain=None):
@@ -87,6 +101,7 @@ class Access:
         self.rows, self.unit, self.lanes, self.kind, self.allocation = rows, unit, lanes, kind, allocation
         self.copies, self.agent, self.number, self.stored, self.covering = copies, agent, None, stored, None
         self.grain, self.own = grain, ()
+        self.reach, self.home = warp.reach, home_of(warp.cta) if warp.cta.launch.narrow else None
 
     def ended(self, released):
         """The releases that cover what it does, when its CTA has ended: (lane, counter, number), int [n] each.

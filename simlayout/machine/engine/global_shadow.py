@@ -19,11 +19,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simlayout.machine.engine.global_access import ASYNC, CONFLICTS, STRONG, WRITES, Access, Plain, covers, outlasts
+from simlayout.machine.engine.global_access import (
+    ASYNC,
+    STRONG,
+    WRITES,
+    Access,
+    Plain,
+    conflicting,
+    covers,
+    out_of_scope,
+    outlasts,
+)
 from simlayout.machine.engine.hazards import hazard, ordered_ints
 from simlayout.machine.engine.memory import room_for, rows_of
 from simlayout.machine.engine.proxies import PRUNE_AT
-from simlayout.machine.engine.telling import EQUAL, OTHER_SIZE
+from simlayout.machine.engine.scopes import GPU
+from simlayout.machine.engine.telling import EQUAL, OTHER_SIZE, OUT_OF_SCOPE
 
 LISTED = 2**19
 """Rows of reads that are listed before those are entered that CTAs made which have ended: 4 MiB."""
@@ -144,7 +155,7 @@ class GlobalShadow:
         self._reads = [access for access in self._reads if access.group == self._group]
         self._rows = sum(len(access.rows) for access in self._reads)
         for access in past:
-            if self._released:
+            if self._released or access.reach < GPU:
                 self._add(access, None)
                 continue
             here = self._numbers[access.unit]
@@ -264,7 +275,7 @@ class GlobalShadow:
         returns what becomes of it: int, or int [n] of these bytes. again: as of `_followed`."""
         if again and before.grain == after.grain:
             return self._stored_again(present, before, after, where, clocks, carefully)
-        if CONFLICTS[before.kind][after.kind]:
+        if conflicting(before, after):
             return self._met(before, after, where, clocks)
         if before.group != self._group:
             past = self._repeated(present, before, carefully) or self._too_many(present, before, carefully)
@@ -323,6 +334,8 @@ class GlobalShadow:
         detail = before.state() if before.group == after.group else self._unacquired(before, mine)
         if None not in (before.grain, after.grain) and before.grain != after.grain:
             detail = OTHER_SIZE
+        if out_of_scope(before, after):
+            detail = OUT_OF_SCOPE
         self._tell("global race", before.place_of(mine), after.place_of(theirs), bytes, after.allocation, did=did, does=does,
                    detail=detail)
 
@@ -348,8 +361,10 @@ class GlobalShadow:
 
 
 def _follows(after, before):
-    """Whether an Access races with all that another one races with, where it comes after that."""
-    return covers(after, before) and (after.agent is None or after.agent is before.agent)
+    """Whether an Access races with all that another one races with, where it comes after that. (Strong ones from elsewhere
+    race with what comes, of a narrow scope, from where this one does.)"""
+    return (covers(after, before) and (after.agent is None or after.agent is before.agent)
+            and (not after.kind & STRONG or after.home == before.home))
 
 
 def _by_value(same, where):

@@ -9,6 +9,7 @@ from simlayout.errors import MachineError
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.hazards import Place, called, calls_of, error, hazard, ordered_ints, spans
 from simlayout.machine.engine.parts import WarpPart
+from simlayout.machine.engine.scopes import reach_of
 
 
 class Lanes(WarpPart):
@@ -30,6 +31,11 @@ class Lanes(WarpPart):
         self._present = int(np.count_nonzero(launched))
         self.site, self.doing, self.caller, self.parted = ("", 0), None, None, None
         self.narrow(launched)
+
+    @property
+    def reach(self) -> int:
+        """How far the scope of the instruction in progress reaches, see `scopes`."""
+        return reach_of(getattr(self.doing, "name", ""))
 
     def narrow(self, lanes: np.ndarray) -> None:
         """Makes bool [32] the active mask."""

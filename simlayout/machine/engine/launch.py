@@ -37,7 +37,8 @@ class Launch:
     recorder: the Recorder; log: the HazardLog, None where nobody looks for hazards; doubts: what is in its place where
     no shadows find hazards (see `ptx.doubts`); elements: the Elements that accesses
     declare, or None; registers: of a thread at launch, or None; watch: who is told of Events, or None; running: the Warp
-    whose turn it is; landings: where boxes of TMA land (`Cta.landing`); counters: what was released at addresses of global
+    whose turn it is; narrow: whether some strong accesses reach less than the GPU (see `scopes`), said before anything
+    happens; landings: where boxes of TMA land (`Cta.landing`); counters: what was released at addresses of global
     memory, a Counters; not_started: how many CTAs are yet to come. python: as of `HazardLog`.
     """
 
@@ -47,6 +48,7 @@ class Launch:
         self.log, self.doubts = None if log.mode == "off" else log, None
         self.elements = Elements(accesses) if accesses and self.log is not None else None
         self.running, self.landings, self.counters, self.not_started = None, {}, Counters(self), 0
+        self.narrow = False
         self.dynamic_bytes = self.clock = self.changes = 0
         self._shadows = {}                               # memory (where it starts and ends) -> GlobalShadow
         self._allocations = {}                           # id of an array -> Allocation, which keeps it

@@ -16,6 +16,7 @@ from simlayout.machine.engine.hazards import hazard, ordered_ints
 from simlayout.machine.engine.memory import room_for, rows_of
 from simlayout.machine.engine.proxies import CELL, PRUNE_AT, EngineTouches, pruned
 from simlayout.machine.engine.rivals import Rival, together
+from simlayout.machine.engine.scopes import GPU
 from simlayout.machine.engine.telling import IN_FLIGHT, Telling
 
 GIVEN, UNWRITTEN = 0, 0xFFFFFFFF
@@ -43,7 +44,7 @@ class SharedShadow(Telling):
         self._async_reads, self._reductions = EngineTouches(size, CELL), EngineTouches(size, 1)
         self._stores = {}                                # serial -> Touch: all, where elements are declared
         self._unwritten = {}                             # serial -> (Touch, bytes, lanes): reads of what nobody wrote yet
-        self._updated = False                            # whether there have been atomics since the floor
+        self._updated = self._narrow = False             # whether there have been atomics since the floor; and narrow ones
         self._first = {}                                 # pair of places -> whether the later one comes first in the program
         self.serial, self._floor = 0, 1
         self._together = [1] * len(clocks.epochs)        # per warp: stamps below are ordered before all its lanes
@@ -62,7 +63,8 @@ class SharedShadow(Telling):
         if stamps.max() >= self._floor:
             self._check_read(touch, stamps)
         self._check_reductions("early read", touch)
-        if self._updated and not touch.strong:
+        self._narrow |= touch.strong and touch.reach < GPU
+        if self._updated and (self._narrow or not touch.strong):
             for table in filter(None, self._updaters):
                 self._check_earlier(touch, table[n].take(rows, axis=0), "writes", "reads")
         if touch.marks is not None:
@@ -233,7 +235,7 @@ class SharedShadow(Telling):
         for serial in sorted(reads, reverse=True):
             read = reads[serial]
             if serial >= since and (serial >= together or not read.strong) and read.near(touch) and not any(
-                    read.covers(newer) and (read.strong or not newer.strong) for newer in kept):
+                    read.covers(newer) and newer.races_as(read) for newer in kept):
                 kept.append(read)
         return tuple(kept[1:])
 

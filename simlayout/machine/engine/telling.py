@@ -15,6 +15,10 @@ OTHER_SIZE = " in pieces of another size"
 """Why two stores race that may store the same."""
 
 
+OUT_OF_SCOPE = " with a scope that leaves one of them out (make it .cluster or .gpu)"
+"""Why two strong accesses race."""
+
+
 class Telling:
     """The part of a SharedShadow that makes Hazards of what the rest finds."""
 
@@ -47,6 +51,8 @@ class Telling:
         waited = "" if before.waited is None else f" (landed by the wait at line {before.waited[1]})"
         if before.same is not None and after.same is not None and before.width != after.width:
             waited = OTHER_SIZE
+        if before.out_of_scope(after):
+            waited = OUT_OF_SCOPE
         if before.warp is after.warp:
             return hazard("lane race", first, second, bytes, did=did, does=does, detail=waited)
         if did != does and self._had_done(before.issued or before, after):

@@ -4,6 +4,7 @@ import numpy as np
 
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.memory import touching
+from simlayout.machine.engine.scopes import GPU, apart, home_of
 
 
 def matrix_lanes(rows, transposed):
@@ -28,6 +29,7 @@ class Touch:
     strong: whether it may meet other strong ones without being ordered, as atomics do; volatile: whether not those that are
     volatile too, of its own warp; of a reduction by the copy engine, reduction says which, "add.u32", and it may only meet
     the same.
+    reach: how far its scope does, if it is strong.
     warp: the Warp. rows: int64 [n], units of nbytes that it touches; lanes: who, int64 [n] or [n, nbytes]. marks: what
     each byte is declared to be, int64 [n, nbytes], or None; name: the access's name, if any. epoch and serial are set as
     it is entered. earlier: reads of these bytes by the same warp that this one is not ordered after; beneath: of an
@@ -40,20 +42,20 @@ class Touch:
 
     __slots__ = ("warp", "instruction", "site", "caller", "rows", "nbytes", "lanes", "name", "marks", "epoch", "serial",
                  "earlier", "issued", "waited", "agent", "number", "strong", "volatile", "reduction",
-                 "beneath", "same", "width", "_threads", "_bounds")
+                 "beneath", "same", "width", "reach", "_threads", "_bounds")
 
     def __init__(self, warp, instruction, rows, nbytes, lanes, name=None, marks=None):
         self.warp, self.instruction, self.site, self.caller = warp, instruction, warp.site, warp.caller
         self.rows, self.nbytes, self.lanes, self.name, self.marks = rows, nbytes, lanes, name, marks
         self.earlier, self.issued, self.waited, self.agent, self.number = (), None, None, None, None
-        self.beneath, self.same, self.width = (), None, nbytes
+        self.beneath, self.same, self.width, self.reach = (), None, nbytes, GPU
         self.strong, self.volatile, self.reduction, self._threads, self._bounds = False, False, None, None, None
 
     def again(self):
         """The same, not entered yet."""
         again = Touch(self.warp, self.instruction, self.rows, self.nbytes, self.lanes, self.name, self.marks)
         again.site, again.caller, again.strong, again.volatile = self.site, self.caller, self.strong, self.volatile
-        again.width = self.width
+        again.width, again.reach = self.width, self.reach
         return again
 
     def of_elements(self, nbytes, elements):
@@ -100,10 +102,19 @@ class Touch:
         return unaware[:, None] if unaware.ndim == 1 else unaware
 
     def may_meet(self, other):
-        """Whether the two need no order: strong accesses, or reductions of one kind. (Volatile ones of lanes of one warp do,
-        because who leaves out a __syncwarp relies on lanes that go in step.)"""
-        return (self.strong and other.strong and self.reduction == other.reduction
+        """Whether the two need no order: strong accesses whose scopes have both, or reductions of one kind. (Volatile ones
+        of lanes of one warp do, because who leaves out a __syncwarp relies on lanes that go in step.)"""
+        return (self.strong and other.strong and self.reduction == other.reduction and not self.out_of_scope(other)
                 and not (self.volatile and other.volatile and self.warp is other.warp))
+
+    def races_as(self, other):
+        """Whether it races with all that another read of this warp races with, where it comes later."""
+        return not self.strong or other.strong and self.reach <= other.reach
+
+    def out_of_scope(self, other):
+        """Whether the two are strong accesses, and one has a scope that the other's threads are not in."""
+        return (self.strong and other.strong and min(self.reach, other.reach) < GPU
+                and apart(home_of(self.warp.cta), home_of(other.warp.cta)) > min(self.reach, other.reach))
 
     def may_store_one_value(self, other):
         """Whether the two are plain stores that need no order where they store the same: those whose values have one size

@@ -147,7 +147,7 @@ class Warp(Lanes, Polling, MbarrierTwins, BulkTwins, WarpgroupTwins, PeerTwins, 
         marks = getattr(addresses, "marks", None)
         touch = Touch(self, instruction, rows, nbytes, givers if lanes is None else lanes,
                       getattr(addresses, "access", None), marks and marks.expand(givers, nbytes))
-        touch.strong, touch.volatile = order != WEAK, order == "volatile"
+        touch.strong, touch.volatile, touch.reach = order != WEAK, order == "volatile", self.reach
         return touch
 
     def _store(self, cta, rows, data, touch):

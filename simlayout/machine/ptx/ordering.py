@@ -11,6 +11,7 @@ from functools import reduce
 import numpy as np
 
 from simlayout.machine.engine.clocks import joined
+from simlayout.machine.engine.scopes import CLUSTER, CTA, GPU, home_of
 
 ACQUIRES, RELEASES = ("acquire", "acq_rel"), ("release", "acq_rel")
 
@@ -20,26 +21,25 @@ class OrderTwins:
 
     def begin_ordering(self):
         """Nobody has fenced, and nobody has read what others released."""
-        self._fenced = {}, {}                            # lane -> (met, clock) of its last fence, and of its last one that
-        self._read = {}                                  # is of more than its CTA; lane -> [(place, release)] since
+        self._fenced = {}, {}, {}                        # lane -> (met, clock) of its last fence: of a CTA, CLUSTER, GPU
+        self._read = {}                                  # lane -> {(place, release): None} since its last fence of the GPU
 
-    def fence_memory(self, scope):
-        """membar or fence.sc, fence.acq_rel by the active lanes; scope: "cta" orders within the CTA alone."""
+    def fence_memory(self, reach):
+        """membar or fence.sc, fence.acq_rel by the active lanes; reach: how far its scope does."""
         if self.cta.shadow is None:
             return
         clocks = self.cta.clocks
         for lane in np.flatnonzero(self.active).tolist():
             thread = self.threads(np.array([lane]))
-            for place, release in self._read.pop(lane, ()):
-                if scope != "cta" or not isinstance(place.address, int):
-                    place.acquire(clocks, thread, release)
+            for place, release in self._read.get(lane, ()) if reach < GPU else self._read.pop(lane, ()):
+                place.acquire(clocks, thread, release, home_of(self.cta), reach)
             known = clocks.met, clocks.release(thread)
-            for fences in self._fenced[:1] if scope == "cta" else self._fenced:
+            for fences in self._fenced[:reach + 1]:
                 fences[lane] = known
 
     def released_by_fences(self):
         """The clock of what fences of this warp have released to the cluster, None if nothing."""
-        return reduce(joined, [clock for _, clock in self._fenced[1].values()], None)
+        return reduce(joined, [clock for _, clock in self._fenced[CLUSTER].values()], None)
 
     def strong_load(self, address, lane, value, order):
         """A strong load by a lane."""
@@ -49,39 +49,44 @@ class OrderTwins:
 
     def strong_store(self, address, lane, value, order):
         """A strong store by a lane: what was released there before is over."""
-        place = self.cta.launch.counters.at(address)
-        as_of = self._as_of(address, lane, order)
-        if as_of is None:
-            place.releases.clear()
-        else:
-            place.release(self.cta.clocks, self.threads(np.array([lane])), value, True, *as_of)
+        place, (known, nearby) = self.cta.launch.counters.at(address), self._releases(lane, order)
+        place.releases.clear()
+        if known is not None:
+            place.release(self.cta.clocks, self.threads(np.array([lane])), value, True, *known, home=home_of(self.cta))
+        place.nearby(value, home_of(self.cta), nearby)
 
     def strong_update(self, address, lane, found, left, order, access=None):
         """An atomic by a lane, which found a value and left one: it carries on what was released before. access: its Access
         of global memory."""
         place = self.cta.launch.counters.at(address)
-        known = bool(place.releases) and place.releases[-1].value == found
-        if known:
+        last = place.releases[-1] if place.releases and place.releases[-1].value == found else None
+        if last is not None:
             self._acquire(place, lane, order)
         else:
             place.releases.clear()
-        as_of = self._as_of(address, lane, order)
-        if as_of is not None:
-            place.release(self.cta.clocks, self.threads(np.array([lane])), left, not known, *as_of)
+        known, nearby = self._releases(lane, order)
+        if known is not None:
+            starts = last is None or not last.counter
+            place.release(self.cta.clocks, self.threads(np.array([lane])), left, starts, *known, home=home_of(self.cta))
             if access is not None:
                 access.released(lane, place.releases[-1])
-        elif known:
+        elif last is not None:
             place.carry(left)
+        place.nearby(left, home_of(self.cta), nearby, () if last is None else last.nearby)
 
     def _acquire(self, place, lane, order):
         release = place.releases[-1]
         if order in ACQUIRES:
-            place.acquire(self.cta.clocks, self.threads(np.array([lane])), release)
-        else:
-            self._read.setdefault(lane, []).append((place, release))
+            place.acquire(self.cta.clocks, self.threads(np.array([lane])), release, home_of(self.cta), self.reach)
+        if order not in ACQUIRES or self.reach < GPU:
+            self._read.setdefault(lane, {})[place, release] = None
 
-    def _as_of(self, address, lane, order):
-        """(): the lane releases what it knows now; (met, clock): what it knew at its last fence; None: nothing."""
+    def _releases(self, lane, order):
+        """(what the lane releases to the GPU: () is what it knows now, (met, clock) what it knew at its last fence, None
+        nothing; {CTA or CLUSTER: the clock that it releases to these besides})."""
+        if order in RELEASES and self.reach == GPU:
+            return (), {}
+        known = [fences.get(lane) for fences in self._fenced]
         if order in RELEASES:
-            return ()
-        return self._fenced[isinstance(address, int)].get(lane)
+            known[:self.reach + 1] = [(None, self.cta.clocks.release(self.threads(np.array([lane]))))] * (self.reach + 1)
+        return known[GPU], {reach: known[reach][1] for reach in (CTA, CLUSTER) if known[reach] is not known[reach + 1]}

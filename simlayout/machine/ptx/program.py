@@ -9,6 +9,7 @@ import numpy as np
 
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.hazards import calls_of, located
+from simlayout.machine.engine.scopes import is_narrow
 from simlayout.machine.ptx.accumulators import Accumulators
 from simlayout.machine.ptx.joined import Joined
 from simlayout.machine.ptx.rows import Lanewise
@@ -128,6 +129,11 @@ class Program:
                 todo.append(block + 1)
             todo += [target[0] for target in getattr(jump, "targets", ())]
         return False
+
+    @cached_property
+    def narrow(self):
+        """Whether it has strong accesses of memory other than shared that reach less than the GPU."""
+        return any(is_narrow(step.name) for step in self.steps)
 
     @cached_property
     def constant_rows(self):

@@ -109,7 +109,7 @@ class Entry:
             launch = Launch(arch, hazards, python=self.module.python)
             space = self.module.space(launch)
             program.parameters = packed(self, args, space)
-            launch.dynamic_bytes = dynamic_bytes
+            launch.dynamic_bytes, launch.narrow = dynamic_bytes, program.narrow
             shape = Shape.of(grid, block, program.dynamic_at + dynamic_bytes, self._cluster(cluster), together, launch,
                              MOST_WARPS)
             if shape.together:

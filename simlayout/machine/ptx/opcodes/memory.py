@@ -6,6 +6,7 @@ import numpy as np
 
 from simlayout.errors import MachineError
 from simlayout.machine.arithmetic.carriers import width_of
+from simlayout.machine.engine.scopes import reach_of
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.local import Manner
 from simlayout.machine.ptx.opcodes.atoms import atomic
@@ -147,7 +148,7 @@ def fence(instruction, names):
     proxy = "proxy" in instruction.modifiers
     asynchronous = proxy and any(modifier.startswith("async") for modifier in instruction.modifiers)
     mbarriers = "mbarrier_init" in instruction.modifiers
-    scope = "cta" if "cta" in instruction.modifiers else "gpu"
+    reach = reach_of(".".join(instruction.modifiers))
 
     def run(warp):
         if asynchronous:
@@ -155,7 +156,7 @@ def fence(instruction, names):
         elif mbarriers:
             warp.fence_mbarrier_init()
         elif not proxy:
-            warp.fence_memory(scope)
+            warp.fence_memory(reach)
 
     return {"run": run}
 

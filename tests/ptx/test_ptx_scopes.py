@@ -1,0 +1,195 @@
+"""Scopes of strong accesses and of fences: who may meet whom without order, and who knows what another one has released (PTX
+ISA, Memory Consistency Model: Morally strong operations, Release and acquire patterns)."""
+
+import itertools
+import random
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+from machine_kit import every_hazard
+from ptx_texts import module
+from tiers import given_few
+
+import simlayout as sl
+from simlayout.machine.engine import global_shadow
+
+BEFORE = ".shared .align 16 .b8 buffer[64];"
+WHO = """ld.param.u64 %rd1, [kernel_param_0]; add.s64 %rd2, %rd1, 256; mov.u32 %r5, buffer;
+mov.u32 %r1, %tid.x; shr.u32 %r2, %r1, 5; mov.u32 %r3, %ctaid.x; and.b32 %r4, %r1, 31;
+setp.eq.u32 %p1, %r4, 0; @!%p1 bra END;
+setp.eq.u32 %p2, {who}, 0; @!%p2 bra OTHER;
+"""
+CTAS, WARPS = WHO.format(who="%r3"), WHO.format(who="%r2")
+
+
+def hazards(body, grid=1, block=32, **launch):
+    entry = sl.ptx.load(module(body, ["u64"], before=BEFORE)).entry()
+    return entry.run(grid, block, np.zeros(128, np.uint32), hazards="report", **launch).hazards
+
+
+def races(one, other, cluster, together):
+    """Whether CTA 0, which does one thing, races with CTA 1, which does another."""
+    found = hazards(f"{CTAS}{one}\nbra END;\nOTHER:\n{other}\nEND: ret;", 2, cluster=cluster, together=together)
+    assert {hazard.kind for hazard in found} <= {"global race"}
+    return bool(found)
+
+
+STORE, LOAD, COUNT = "st.relaxed.{}.global.u32 [%rd1], 7;", "ld.relaxed.{}.global.u32 %r6, [%rd1];", \
+    "red.relaxed.{}.global.add.u32 [%rd1], 1;"
+REACHES = {"cta": 0, "cluster": 1, "gpu": 2, "sys": 2}
+
+
+@pytest.mark.parametrize("together", [False, True])
+@pytest.mark.parametrize("cluster", [1, 2])
+@pytest.mark.parametrize("one, other", [(STORE, LOAD), (LOAD, STORE), (COUNT, COUNT), (COUNT, LOAD)])
+def test_strong_accesses_of_two_ctas_race_unless_both_scopes_have_both(one, other, cluster, together):
+    for mine, theirs in itertools.product(REACHES, REACHES):
+        needed = 1 if cluster == 2 else 2
+        wanted = min(REACHES[mine], REACHES[theirs]) < needed
+        assert races(one.format(mine), other.format(theirs), cluster, together) == wanted, (mine, theirs)
+
+
+def test_a_race_because_of_a_scope_says_so():
+    body = f"{CTAS}{COUNT.format('cta')}\nbra END;\nOTHER:\n{COUNT.format('gpu')}\nEND: ret;"
+    assert "with a scope that leaves one of them out (make it .cluster or .gpu)" in hazards(body, 2)[0].text
+
+
+FLAG = "W: {} setp.ne.u32 %p3, %r6, 1; @%p3 bra W; {} ld.global.u32 %r6, [%rd1];"
+SET, SEEN = "st.relaxed.gpu.global.u32 [%rd2], 1;", "ld.relaxed.gpu.global.u32 %r6, [%rd2];"
+
+
+@pytest.mark.parametrize("give, take, ordered", [
+    ("fence.acq_rel.gpu;", "fence.acq_rel.gpu;", True),
+    ("fence.acq_rel.cta;", "fence.acq_rel.gpu;", False),
+    ("fence.acq_rel.gpu;", "fence.acq_rel.cta;", False),
+    ("fence.acq_rel.gpu; fence.acq_rel.cta;", "fence.acq_rel.cta; fence.acq_rel.gpu;", True),
+    ("fence.acq_rel.cluster;", "fence.acq_rel.gpu;", False)])
+def test_what_one_cta_hands_to_another_one_needs_fences_of_the_gpu_on_both_sides(give, take, ordered):
+    assert races(f"st.global.u32 [%rd1], 7; {give} {SET}", FLAG.format(SEEN, take), 1, True) != ordered
+
+
+@pytest.mark.parametrize("give, take, ordered", [
+    ("fence.acq_rel.cluster;", "fence.acq_rel.cluster;", True), ("fence.acq_rel.cta;", "fence.acq_rel.cluster;", False)])
+def test_in_a_cluster_fences_of_the_cluster_are_enough(give, take, ordered):
+    assert races(f"st.global.u32 [%rd1], 7; {give} {SET}", FLAG.format(SEEN, take), 2, False) != ordered
+
+
+NEAR = {
+    "release and acquire": ("st.release.cta.global.u32 [%rd2], 1;", "ld.acquire.cta.global.u32 %r6, [%rd2];", ""),
+    "of several scopes": ("st.release.cta.global.u32 [%rd2], 1;", "ld.acquire.gpu.global.u32 %r6, [%rd2];", ""),
+    "fences": (f"fence.acq_rel.cta; {SET}", SEEN, "fence.acq_rel.cta;"),
+    "a fence of the GPU and one of the CTA": (f"membar.gl; st.{{}} [%r5+4], 7; membar.cta; {SET}", SEEN, "membar.cta;"),
+    "atomics": ("atom.acq_rel.cta.global.add.u32 %r6, [%rd2], 1;", "atom.acq_rel.cta.global.or.b32 %r6, [%rd2], 0;", ""),
+    "an atomic in between": (f"fence.acq_rel.cta; {SET} atom.relaxed.gpu.global.or.b32 %r6, [%rd2], 0;", SEEN,
+                             "fence.acq_rel.cta;"),
+}
+
+
+@pytest.mark.parametrize("how", NEAR)
+def test_warps_of_a_cta_hand_on_what_fences_and_scopes_of_the_cta_release_in_global_memory(how):
+    give, take, then = NEAR[how]
+    text = (f"{WARPS}st.shared.u32 [%r5], 7; {give.format('shared.u32')}\nbra END;\n"
+            f"OTHER: W: {take} setp.ne.u32 %p3, %r6, 1; @%p3 bra W; {then} ld.shared.u32 %r6, [%r5];\nEND: ret;")
+    assert not hazards(text, 1, 64)
+    unordered = text.replace(then, "") if then else text.replace("acquire", "relaxed").replace("acq_rel", "relaxed")
+    assert hazards(unordered, 1, 64)
+
+
+def test_an_atomic_of_a_cta_in_the_shared_memory_of_another_one_races_with_that_one():
+    text = """mov.u32 %r5, buffer; mov.u32 %r1, %cluster_ctarank; st.shared.u32 [%r5], 0;
+barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;
+mov.u32 %r2, 0; mapa.shared::cluster.u32 %r3, %r5, %r2;
+red.relaxed.SCOPE.shared::cluster.add.u32 [%r3], 1;
+barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned; ret;"""
+    assert not hazards(text.replace("SCOPE", "cluster"), 2, 1, cluster=2)
+    assert hazards(text.replace("SCOPE", "cta"), 2, 1, cluster=2)
+
+
+def test_a_narrow_access_races_with_one_of_another_cta_that_a_wide_one_of_its_own_cta_comes_after(monkeypatch):
+    monkeypatch.setattr(global_shadow, "THINNED", 1)                            # what need not be kept is looked for at once
+    first = f"{COUNT.format('gpu')} st.release.gpu.global.u32 [%rd2], 1;"
+    text = f"""{CTAS}{first}\nbra END;
+OTHER: setp.ne.u32 %p3, %r2, 0; @%p3 bra THIRD;
+W: ld.acquire.gpu.global.u32 %r6, [%rd2]; setp.ne.u32 %p3, %r6, 1; @%p3 bra W;
+{COUNT.format("gpu")} st.relaxed.gpu.global.u32 [%rd2+4], 1; bra END;
+THIRD: ld.relaxed.gpu.global.u32 %r6, [%rd2+4]; setp.ne.u32 %p3, %r6, 1; @%p3 bra THIRD;
+{COUNT.format("SCOPE")}
+END: ret;"""
+    first_of_two = text.replace(first, f"setp.ne.u32 %p3, %r2, 0; @%p3 bra END; {first}")
+    assert not hazards(first_of_two.replace("SCOPE", "gpu"), 2, 64, together=True)
+    assert hazards(first_of_two.replace("SCOPE", "cta"), 2, 64, together=True)
+
+
+# ---- random ones: two words, two warps of four CTAs, barriers of a CTA or a cluster --------------------------------------
+
+WARPS_OF, CTAS_OF = 2, 4
+ACCESSES = {"ld.global.u32 %r6, [{}];": (False, None), "st.global.u32 [{}], {};": (True, None),
+            **{f"ld.relaxed.{scope}.global.u32 %r6, [{{}}];": (False, reach) for scope, reach in REACHES.items()},
+            **{f"st.relaxed.{scope}.global.u32 [{{}}], {{}};": (True, reach) for scope, reach in REACHES.items()},
+            **{f"red.relaxed.{scope}.global.add.u32 [{{}}], {{}};": (True, reach) for scope, reach in REACHES.items()}}
+
+
+def program_of(draws, cluster):
+    """[("bar", CTA) or ("meet", None) or (text, CTA, warp, word)]: meet is a barrier of every cluster."""
+    made = []
+    for _ in range(draws.randint(2, 9)):
+        kind = draws.choice(["access"] * 5 + ["bar", "meet"])
+        if kind == "access":
+            made.append((draws.choice(list(ACCESSES)), draws.randrange(CTAS_OF), draws.randrange(WARPS_OF),
+                         draws.choice([0, 0, 0, 1])))
+        elif kind == "bar" or cluster > 1:
+            made.append((kind, draws.randrange(CTAS_OF)))
+    return made
+
+
+def text_of(program):
+    lines = ["ld.param.u64 %rd1, [kernel_param_0]; mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x;"]
+    for number, (what, cta, *who) in enumerate(program):
+        if what == "meet":
+            lines.append("barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;")
+        elif what == "bar":
+            lines.append(f"setp.ne.u32 %p1, %r2, {cta}; @%p1 bra L{number}; bar.sync 0; L{number}:")
+        else:
+            address = f"%rd1+{4 * who[1]}"
+            lines += [f"setp.ne.u32 %p1, %r2, {cta}; @%p1 bra L{number}; setp.ne.u32 %p1, %r1, {32 * who[0]};",
+                      f"@%p1 bra L{number}; {what.format(address, number + 1)} L{number}:"]
+    return module("\n".join([*lines, "ret;"]), ["u64"])
+
+
+def racing(program, cluster):
+    """The words at which two threads race: a graph of what happens before what, and every pair."""
+    last, before, accesses = {(c, w): 0 for c in range(CTAS_OF) for w in range(WARPS_OF)}, [0], []
+
+    def node(threads):
+        before.append(0)
+        for one in {last[thread] for thread in threads}:
+            before[-1] |= before[one] | 1 << one
+        last.update(dict.fromkeys(threads, len(before) - 1))
+
+    for what, cta, *who in program:
+        if what == "meet":
+            for first in range(0, CTAS_OF, cluster):
+                node([thread for thread in last if first <= thread[0] < first + cluster])
+        elif what == "bar":
+            node([thread for thread in last if thread[0] == cta])
+        else:
+            node([(cta, who[0])])
+            accesses.append((*ACCESSES[what], cta, who[1], last[cta, who[0]]))
+    return {x[3] for x, y in itertools.combinations(accesses, 2) if x[3] == y[3] and (x[0] or y[0])
+            and not before[y[4]] >> x[4] & 1 and not _morally_strong(x, y, cluster)}
+
+
+def _morally_strong(x, y, cluster):
+    apart = 0 if x[2] == y[2] else 1 if x[2] // cluster == y[2] // cluster else 2
+    return None not in (x[1], y[1]) and apart <= min(x[1], y[1])
+
+
+@given_few(150, 6_000, st.integers(0, 2**32 - 1), st.sampled_from([(1, False), (1, True), (2, False), (2, True)]))
+def test_races_of_random_scopes_are_those_of_the_twin(seed, how):
+    cluster, together = how
+    program = program_of(random.Random(seed), cluster)
+    entry, data = sl.ptx.load(text_of(program)).entry(), np.zeros(2, np.uint32)
+    found = every_hazard(lambda: entry.run(CTAS_OF, 32 * WARPS_OF, data, hazards="report", cluster=cluster,
+                                           together=together))
+    assert {byte // 4 for hazard in found for byte in hazard.bytes} == racing(program, cluster)
