@@ -46,8 +46,17 @@ class Report:
 def main_job(kernel, M, N, K, device="auto", seed=0, progress=None, say=lambda line: None):
     """Predicts, verifies, emits and runs one kernel on random normal matrices of its dtype, and checks all of it.
 
-    kernel: a GEMM kernel. say: called with one line as each step ends. progress: see `cuda_kernels.run.runner.run`.
-    Returns a Report.
+    kernel: a GEMM kernel. M, N, K: of C (M, N) = A (M, K) times B (N, K) transposed. device: "cpu", "gpu", or "auto", a GPU
+    if there is one. seed: of the matrices. say: called with one line as each step ends. progress: see
+    `cuda_kernels.run.runner.run`. Returns a Report. Raises SimlayoutError where the plan does not know a copy's wavefronts,
+    and what proofs and runs raise.
+
+    >>> from cuda_kernels.kernels import named
+    >>> report = main_job(named("mma_permuted"), 256, 128, 32, device="cpu")
+    >>> report.ok
+    True
+    >>> print(table(report).splitlines()[3])
+    load A         ldmatrix.x4                64         256         256         0     0  equal
     """
     problem = Problem(M, N, K, sms=backend(kernel, device).sms)
     kernel = kernel.fitted(problem)
@@ -106,7 +115,10 @@ def time_on_gpu(kernel, M, N, K):
 
 
 def table(report):
-    """The per-access table as text, at most 100 columns: in bytes, too, where TMA and wgmma access shared memory."""
+    """The per-access table of a Report as text, at most 100 columns: in bytes, too, where TMA and wgmma access shared memory.
+
+    "each" is the excess of one instruction; "executed" says whether the CPU machine counted what was predicted.
+    """
     engines = any(predicted.bytes for _, _, predicted, _ in report.rows)
     executed = any(counted is not None for *_, counted in report.rows)
     head = (f"{'access':<11}{'instruction':<31}{'instructions':>13}{'wavefronts':>12}{'TMA bytes':>14}" if engines else

@@ -25,6 +25,10 @@ class AccessCount:
     with unknown sources. bytes: moved by TMA to or from shared memory, or loaded from another CTA of the cluster, which
     costs no wavefronts here. file, line: where a kernel executed it first, "" and 0 in a prediction; ptx_line: of the PTX
     text, where that was run, else 0. loads: wavefronts of the loads in the loop that an atomic may be, which come on top.
+
+    >>> load = AccessCount("load A", "ldmatrix.x4", instructions=2, wavefronts=32, ideal=8)
+    >>> load.excess, load.excess_per_instruction
+    (24, 12.0)
     """
 
     name: str

@@ -20,7 +20,11 @@ ALL_KERNELS = KERNELS | {warptile.KERNEL.name: warptile.KERNEL} | HOPPER_KERNELS
 
 
 def named(name, options=None):
-    """The kernel called `name`, with other options where they are given; SimlayoutError with the known names otherwise."""
+    """The kernel called `name`, with other options where they are given; SimlayoutError with the known names otherwise.
+
+    >>> named("mma_permuted").plan.access("load A").analyze().wavefronts[0].item()
+    4
+    """
     if name not in ALL_KERNELS:
         file = "; files are run by `simlayout run`" if PurePath(str(name)).suffix else ""
         raise SimlayoutError(f"unknown kernel {name!r}{meant(name, ALL_KERNELS)}; known: {', '.join(ALL_KERNELS)}{file}")

@@ -223,7 +223,12 @@ class Access:
         return {variable: at[variable] for variable in self.domain}
 
     def analyze(self, arch: str | None = None) -> Analysis:
-        """Wavefronts of every warp instruction of the domain: `simlayout.analyze` of `addresses()`. arch: None: its own."""
+        """Wavefronts of every warp instruction of the domain: `simlayout.analyze` of `addresses()`. arch: None: its own.
+
+        >>> Access("column", "ld.shared.b32", "(32,32):(32,1)", lambda tid, k: (tid, k), {"tid": 32, "k": 2},
+        ...        "f32").analyze().wavefronts.tolist()
+        [32, 32]
+        """
         on = self.on(arch)
         return analyze(on.instruction, on.addresses(), arch=on.arch)
 
@@ -232,7 +237,12 @@ class Access:
         return self if arch in (None, self.arch) else replace(self, arch=arch)
 
     def with_tile(self, tile: IndexFunction | str) -> "Access":
-        """The same access to another tile."""
+        """The same access to another tile.
+
+        >>> column = Access("column", "ld.shared.b32", "(32,32):(32,1)", lambda tid: (tid, 0), dtype="f32")
+        >>> column.with_tile("(32,32):(33,1)").analyze().wavefronts.tolist()
+        [1]
+        """
         return replace(self, tile=tile)
 
     def restricted(self, **sizes: int) -> "Access":

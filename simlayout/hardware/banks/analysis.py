@@ -136,7 +136,13 @@ class Analysis:
         return summary(self)
 
     def explain(self, index: int = 0) -> str:
-        """Text, at most 100 columns: access `index` by phases, banks, words and lanes. See `explain.explain`."""
+        """Text, at most 100 columns: access `index` by phases, banks, words and lanes. See `explain.explain`.
+
+        >>> from simlayout import analyze
+        >>> print("\\n".join(analyze("ld.shared.b32", [8 * lane for lane in range(32)]).explain().splitlines()[1:3]))
+          phase 0, lanes 0-31: 2 wavefronts
+            bank 0: word 0 (lane 0), word 32 (lane 16)
+        """
         from simlayout.hardware.banks.explain import explain
 
         if not isinstance(index, int | np.integer) or not -len(self) <= index < len(self):
