@@ -115,7 +115,7 @@ def time_on_gpu(kernel, M, N, K):
 
 
 def table(report):
-    """The per-access table of a Report as text, at most 100 columns: in bytes, too, where TMA and wgmma access shared memory.
+    """The per-access table of a Report as text, at most 100 columns: bytes, too, where TMA and wgmma access shared memory.
 
     "each" is the excess of one instruction; "executed" says whether the CPU machine counted what was predicted.
     """

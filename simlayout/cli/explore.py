@@ -33,7 +33,7 @@ def describe(parser):
     parser.add_argument("layout", nargs="?", metavar="LAYOUT", type=layout_or_report,
                         help="what the page starts with, or a report.json; quote it for the shell; - reads it from stdin")
     add(parser, "--dtype")
-    add(parser, "--op", nargs="+", default=[])
+    add(parser, "--op", of="explore", nargs="+", default=[])
     add(parser, "--lanes", default=[])
     add(parser, "--domain", "--arch")
     add(parser, "--kernel")
