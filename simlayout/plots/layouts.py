@@ -129,7 +129,7 @@ def numbers(count, step=1, middle=0.5):
     return tuple((i + middle, str(i)) for i in range(0, count, step))
 
 
-def memory(tile: IndexFunction, dtype: AnyDType = "f16") -> Panel:
+def memory(tile: IndexFunction, dtype: AnyDType = "f16", title: str = "in shared memory") -> Panel:
     """The Panel of shared memory in lines of 128 bytes: each cell shows the row and column of the element that lies there.
 
     Raises LayoutError for more than two modes.
@@ -146,7 +146,7 @@ def memory(tile: IndexFunction, dtype: AnyDType = "f16") -> Panel:
         line, byte = divmod(int(offset) * size, LINE_BYTES)
         boxes.append(Box(byte / WORD_BYTES, line, width * size / WORD_BYTES, 1, _place(byte), f"{row}, {piece * width}"))
     words = "in shared memory: row, column" + (f" of the first of {width} neighbours" if width > 1 else "")
-    panel = Panel("in shared memory", BANKS, high, boxes, bank_numbers(), numbers(high),
+    panel = Panel(title, BANKS, high, boxes, bank_numbers(), numbers(high),
                  legend=(PLACE_COLOURS, ((), words)), xlabel=BANK_LABEL, ylabel="line", bytes=WORD_BYTES)
     return (panel if panel.size()[0] <= SLIDE else panel.without_texts()).within(HIGH)
 

@@ -7,6 +7,7 @@ from cuda_kernels.intrinsics import (
     bar_arrive_some,
     bar_sync,
     bar_sync_some,
+    bar_warp_sync,
     cluster_arrive_relaxed,
     cluster_ctarank,
     cluster_sync,
@@ -161,3 +162,16 @@ def test_a_relaxed_arrival_hands_on_nothing_but_what_a_fence_covers(kernel):
 def test_the_halves_of_a_barrier_of_the_cluster_come_in_turns(kernel, text):
     with pytest.raises(MachineError, match=text):
         run(kernel, 2, 32, cluster=2)
+
+
+def test_an_instruction_with_other_operands_than_it_takes_is_named_with_its_line():
+    def one_too_many():
+        bar_warp_sync(1)
+
+    def one_too_few():
+        ld_shared_b32()
+
+    for kernel, said in ((one_too_many, "bar_warp_sync takes 0 operands, not 1"),
+                         (one_too_few, "ld_shared_b32 takes 1 operand, not 0")):
+        with pytest.raises(MachineError, match=rf"test_machine_barriers.py:\d+: CTA \(0, 0, 0\), warp 0: {said}"):
+            run(kernel, 1, 32)

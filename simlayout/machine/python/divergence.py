@@ -22,6 +22,7 @@ from simlayout.machine.python.functions import BUILTINS, scalar_cast
 from simlayout.machine.python.numbers import DTYPE, UNSIGNED, choose, kind_of, operands, results
 from simlayout.machine.python.rewrite import device_function
 from simlayout.machine.python.syntax import WARP_NAME
+from simlayout.wording import counted
 
 _BOOL = DTYPE["b1"]
 _CHANGEABLE = list, dict, set
@@ -122,7 +123,13 @@ class Decisions(Lanes):
                 return twin(self, *args, **named)
             if len(kinds) == len(args):
                 args = operands(kinds, args, self.active)
-            result = twin(self, *args)
+            try:
+                result = twin(self, *args)
+            except TypeError:
+                if len(kinds) == len(args):
+                    raise
+                name = getattr(function, "name", "this instruction")
+                raise MachineError(f"{name} takes {counted(len(kinds), 'operand')}, not {len(args)}") from None
             return results(function.results, result) if function.results else result
         if isinstance(function, _BUILT_IN):
             return _BUILTINS.get(function, _as_it_is)(self, function, args, named)
