@@ -81,7 +81,7 @@ def program_words(words: list[str]) -> tuple[list[str], list[str] | None]:
     >>> program_words(["run", "a.ptx", "--grid", "4"])
     (['run', 'a.ptx', '--grid', '4'], None)
     """
-    at = next((i for i, word in enumerate(words) if word.endswith(".py") and not word.startswith("-")), None)
+    at = next((i for i, word in enumerate(words) if word.lower().endswith(".py") and not word.startswith("-")), None)
     if words[:1] != ["run"] or at is None:
         return words, None
     return words[:at + 1], words[at + 1:]

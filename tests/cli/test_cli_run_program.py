@@ -218,6 +218,7 @@ def test_what_cannot_be_run_is_one_line_and_2(words, fault, folder, capsys):
 
 @pytest.mark.parametrize("words, own, given", [
     (["run", "a.py"], ["run", "a.py"], []), (["run", "a.py", "b.py", "--", "-x"], ["run", "a.py"], ["b.py", "--", "-x"]),
+    (["run", "A.PY", "x"], ["run", "A.PY"], ["x"]),
     (["run", "a.ptx"], ["run", "a.ptx"], None), (["check", "a.py"], ["check", "a.py"], None), ([], [], None)])
 def test_all_behind_the_program_is_the_programs(words, own, given):
     assert program_words(words) == (own, given)

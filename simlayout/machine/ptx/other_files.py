@@ -7,7 +7,7 @@ _KINDS = (
     ((".ipynb",), "a notebook",
      "make a program of it, `jupyter nbconvert --to script {0}`, take out its lines with get_ipython(), and `simlayout run "
      "{1}.py`; or call simlayout.simulate(kernel)[grid, block](...) in a cell"),
-    ((".py", ".pyw"), "a program in Python", "`simlayout run {0}` runs it"),
+    ((".py",), "a program in Python", "`simlayout run {0}` runs it"),
     ((".cu", ".cuh", ".cpp", ".cc", ".cxx", ".c", ".h", ".hpp"), "source of CUDA C++",
      "compile it, `nvcc -arch=sm_90a -O3 -lineinfo -ptx {0} -o {1}.ptx`, which needs no GPU (`simlayout guide ptx` says "
      "how pip installs nvcc)"),
