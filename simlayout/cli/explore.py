@@ -72,9 +72,9 @@ def _asked(options):
             raise SimlayoutError("--kernel brings its own layout and accesses: leave out LAYOUT, --op and --lanes")
         parts = sources.parts(options.kernel)
         return (State("", parts[0][0].dtype, kernel=options.kernel) if parts else State()), sources
-    first = next((line["state"] for line in lines if line["state"]), None)
-    if first:
-        return state_of(first), sources
+    shown = [line for line in lines if line["state"]]
+    if shown:                                            # what costs most is why somebody looks
+        return state_of(max(shown, key=lambda line: line["excess"])["state"]), sources
     domain = ", ".join(f"{name}={trips}" for name, trips in options.domain)
     lanes = dict(options.lanes)
     uses = tuple(Use("", op, lanes.get(at, ""), domain if at in lanes or len(options.op) < 2 else "")

@@ -2,10 +2,12 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 from simlayout.cli import main, registry
+from simlayout.cli.explore import _asked
 from simlayout.explorer import fix as fixing
 from simlayout.explorer.copies import copies
 from simlayout.explorer.fix import fix
@@ -136,6 +138,14 @@ def test_a_line_without_whole_addresses_has_counts_alone(worst):
 def test_recorded_addresses_that_are_none_are_refused(addresses):
     with pytest.raises(Refusal):
         answer(State("(1,32):(32,1)", "f32", accesses=(Use("x", "ld.shared.b32", addresses=addresses),)))
+
+
+def test_explore_begins_with_the_line_of_a_report_that_has_the_most_excess(tmp_path):
+    free = {**LINE, "line": 7, "wavefronts": 32}
+    path = tmp_path / "report.json"
+    path.write_text(json.dumps({"kernels": [{"name": "k", "lines": [free, LINE, {**free, "line": 11}]}]}))
+    state, _ = _asked(SimpleNamespace(layout=str(path), kernel=None))
+    assert state.accesses[0].name == "prog.py:9"
 
 
 def test_explore_reads_a_report_and_a_kernel_and_several_instructions(tmp_path, capsys):
