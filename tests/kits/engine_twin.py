@@ -88,7 +88,7 @@ class Twin:
             access.value = address[3], address[0]
 
     def atomic(self, where, threads, *address):
-        self.plain(where, threads, *address[:3], True, reduction="atomic")
+        self.plain(where, threads, *address[:3], True, reduction=f"atomic of {address[0]} bytes")
 
     def copy(self, where, threads, *address):
         made = self.plain(where, threads, *address[:3], True)

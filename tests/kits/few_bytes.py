@@ -106,7 +106,7 @@ class _Play:
 
 def racing(program, shape):
     """The bytes at which two threads meet that nothing orders, one of which writes, unless both are strong, or plain stores
-    of one value by as many bytes."""
+    of one value, and of as many bytes."""
     before, last, accesses = [0], [0] * (32 * WARPS), []     # node -> the nodes before it, as bits; each thread's last node
 
     def node(threads, after=()):
@@ -135,12 +135,12 @@ def racing(program, shape):
             for lane in LANES[lanes]:
                 node([32 * who + lane])
                 stored = (value, width) if kind == STORE else None
-                accesses += [(byte, kind, stored, number, last[32 * who + lane]) for byte in range(at, at + width)]
+                accesses += [(byte, kind, stored, number, last[32 * who + lane], width) for byte in range(at, at + width)]
     return {x[0] for x, y in itertools.combinations(accesses, 2)
             if x[0] == y[0] and x[3] != y[3] and not before[y[4]] >> x[4] & 1 and _conflict(x, y)}
 
 
 def _conflict(x, y):
     writes = any(kind in (STORE, STRONG_STORE) for kind in (x[1], y[1]))
-    strong = all(kind in (STRONG_LOAD, STRONG_STORE) for kind in (x[1], y[1]))
+    strong = all(kind in (STRONG_LOAD, STRONG_STORE) for kind in (x[1], y[1])) and x[5] == y[5]
     return writes and not strong and (x[2] is None or x[2] != y[2])

@@ -129,10 +129,10 @@ class Twin:
         self.plain(*what, write=True)
 
     def strong_load(self, *what):
-        self.plain(*what, atomic="generic")
+        self.plain(*what, atomic=width_of(what[-1][0]))
 
     def strong_store(self, *what):
-        self.plain(*what, write=True, atomic="generic")
+        self.plain(*what, write=True, atomic=width_of(what[-1][0]))
 
     def copy(self, *what):
         copies = self.plain(*what)

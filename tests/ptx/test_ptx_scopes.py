@@ -121,6 +121,28 @@ END: ret;"""
     assert hazards(first_of_two.replace("SCOPE", "cta"), 2, 64, together=True)
 
 
+# ---- values of two sizes ----------------------------------------------------------------------------------------------
+
+
+PIECES = {
+    "st.relaxed.gpu.{}.u64 [{}], %rd4;": 8, "ld.relaxed.gpu.{}.u32 %r6, [{}];": 4, "ld.relaxed.gpu.{}.u64 %rd5, [{}];": 8,
+    "ld.volatile.{}.v2.u32 {{%r6, %r7}}, [{}];": 4, "ld.relaxed.gpu.{}.b128 %q1, [{}];": 16,
+    "st.volatile.{}.u32 [{}], %r1;": 4, "atom.{}.add.u32 %r6, [{}], 1;": 4,
+    "atom.{}.exch.b64 %rd5, [{}], %rd4;": 8, "red.{}.add.noftz.f16x2 [{}], %r1;": 2,
+    "st.relaxed.gpu.{}.u16 [{}], %rs1;": 2}
+
+
+@pytest.mark.parametrize("space, at", [("global", "%rd1"), ("shared", "%r5")])
+def test_strong_accesses_of_the_same_bytes_race_unless_their_values_are_of_one_size(space, at):
+    start = f""".reg .b128 %q1; ld.param.u64 %rd1, [kernel_param_0]; mov.u32 %r5, buffer; mov.u32 %r6, 0;
+st.{space}.v4.u32 [{at}], {{%r6, %r6, %r6, %r6}}; bar.sync 0;\n"""
+    for one, other in itertools.combinations(PIECES, 2):
+        if not ("ld" == one[:2] == other[:2] or space == "shared" and "f16x2" in one + other):     # which has none of these
+            text = f"{start}{WARPS}{one.format(space, at)}\nbra END;\nOTHER: {other.format(space, at)}\nEND: ret;"
+            found = [hazard for hazard in hazards(text, 1, 64) if "in pieces of another size" in hazard.text]
+            assert bool(found) == (PIECES[one] != PIECES[other]), (one, other)
+
+
 # ---- random ones: two words, two warps of four CTAs, barriers of a CTA or a cluster --------------------------------------
 
 WARPS_OF, CTAS_OF = 2, 4

@@ -15,6 +15,7 @@ from simlayout.machine.engine.counters import NEVER
 from simlayout.machine.engine.hazards import ordered_ints
 from simlayout.machine.engine.memory import touching
 from simlayout.machine.engine.scopes import apart, home_of
+from simlayout.machine.engine.telling import OTHER_SIZE, OUT_OF_SCOPE
 
 WRITES, STRONG, ASYNC = 4, 2, 1
 """Bits of the kind of an access: it writes; it is strong, as atomics are; it is the async proxy's, as all of TMA is."""
@@ -52,20 +53,23 @@ class Plain(NamedTuple):
 
 def conflicting(one, other):
     """Whether two Accesses race where nothing orders them."""
-    return CONFLICTS[one.kind][other.kind] or out_of_scope(one, other)
+    return CONFLICTS[one.kind][other.kind] or bool(unlike(one, other))
 
 
-def out_of_scope(one, other):
-    """Whether two strong Accesses, one of which writes, race because a scope leaves one of them out."""
-    return (one.home is not None and one.kind & other.kind & STRONG and (one.kind | other.kind) & WRITES
-            and apart(one.home, other.home) > min(one.reach, other.reach))
+def unlike(one, other):
+    """Why two strong Accesses race, one of which writes, as text: values of two sizes, or a scope that leaves one out."""
+    if not (one.kind & other.kind & STRONG and (one.kind | other.kind) & WRITES):
+        return ""
+    if one.width != other.width:
+        return OTHER_SIZE
+    return OUT_OF_SCOPE if one.home and apart(one.home, other.home) > min(one.reach, other.reach) else ""
 
 
 def covers(one, other):
     """Whether what races with an Access races with another one too, if it is ordered after neither or both, and comes from
     elsewhere. Two plain stores that stand for a byte have stored one value there, or a race has been told of."""
     return (COVERS[one.kind][other.kind] and one.grain in (None, other.grain)
-            and (not one.kind & STRONG or one.reach <= other.reach))
+            and (not one.kind & STRONG or one.reach <= other.reach and one.width == other.width))
 
 
 def alike(one, other):
@@ -78,8 +82,8 @@ class Access:
 
     place: its Place, of no lanes. rows: int64 [n], units of `unit` bytes from the start of that memory; lanes: int [n], who
     touches them. kind: see WRITES. allocation: the Allocation through which it does. copies: whether it is a cp.async.
-    grain: of a plain store that of its Plain, None of all else. reach, home: how far its scope does, and where its threads
-    are (see `scopes`); home is None in a launch in which all reach the GPU.
+    grain: of a plain store that of its Plain, None of all else. width: of a strong one, bytes of a value. reach, home: how
+    far its scope does, and where its threads are (see `scopes`); home is None in a launch in which all reach the GPU.
     agent: of what TMA does, that which has its column `engine` of the clocks and says in text when it is over
     (`state(access)`); number: there, None until it is known; stored: of a bulk store, a function that returns what it
     writes, uint8 [n, unit].
@@ -91,10 +95,10 @@ class Access:
     """
 
     __slots__ = ("place", "group", "warp", "epoch", "met", "rows", "unit", "lanes", "kind", "allocation", "copies", "agent",
-                 "number", "stored", "covering", "grain", "own", "reach", "home")
+                 "number", "stored", "covering", "grain", "own", "reach", "home", "width")
 
     def __init__(self, warp, place, rows, unit, lanes, kind, allocation, copies=False, agent=None,
-                 stored=None, grain=None):
+                 stored=None, grain=None, width=None):
         clocks = warp.cta.clocks
         self.place, self.group, self.warp, self.met = place, clocks.serial, warp.number, clocks.met
         self.epoch = None if copies else clocks.epochs[warp.number]
@@ -102,6 +106,7 @@ class Access:
         self.copies, self.agent, self.number, self.stored, self.covering = copies, agent, None, stored, None
         self.grain, self.own = grain, ()
         self.reach, self.home = warp.reach, home_of(warp.cta) if warp.cta.launch.narrow else None
+        self.width = width
 
     def ended(self, released):
         """The releases that cover what it does, when its CTA has ended: (lane, counter, number), int [n] each.

@@ -27,14 +27,13 @@ from simlayout.machine.engine.global_access import (
     Plain,
     conflicting,
     covers,
-    out_of_scope,
     outlasts,
+    unlike,
 )
 from simlayout.machine.engine.hazards import hazard, ordered_ints
 from simlayout.machine.engine.memory import room_for, rows_of
 from simlayout.machine.engine.proxies import PRUNE_AT
-from simlayout.machine.engine.scopes import GPU
-from simlayout.machine.engine.telling import EQUAL, OTHER_SIZE, OUT_OF_SCOPE
+from simlayout.machine.engine.telling import EQUAL, OTHER_SIZE
 
 LISTED = 2**19
 """Rows of reads that are listed before those are entered that CTAs made which have ended: 4 MiB."""
@@ -84,13 +83,13 @@ class GlobalShadow:
         self._places = {}                                # of the present group
         self._released = launch.counters.released        # group -> what it has released, if it has
 
-    def read(self, positions, lanes, nbytes, alignment, allocation, strong=False, copies=False):
+    def read(self, positions, lanes, nbytes, alignment, allocation, strong=False, copies=False, width=None):
         """A load by lanes (int [n]) of nbytes at each position (int64 [n]), a multiple of alignment; returns its Access.
 
         allocation: the Allocation through which it comes. strong: whether it does not race with strong accesses; copies:
-        whether it is a cp.async.
+        whether it is a cp.async; width: bytes of a value, if it is strong.
         """
-        return self.enter(*units(positions, lanes, nbytes, alignment), STRONG * strong, allocation, copies=copies)
+        return self.enter(*units(positions, lanes, nbytes, alignment), STRONG * strong, allocation, copies, width=width)
 
     def wrote(self, positions, lanes, store, alignment, allocation):
         """A Store, as `read`; returns its Access."""
@@ -98,7 +97,7 @@ class GlobalShadow:
         rows, unit, by = units(positions, lanes, nbytes, alignment)
         if not store.strong:
             plain = Plain((store.width, int(positions[0]) % store.width), (store.before == store.after).reshape(-1, unit))
-        access = self.enter(rows, unit, by, WRITES | STRONG * store.strong, allocation, plain=plain)
+        access = self.enter(rows, unit, by, WRITES | STRONG * store.strong, allocation, plain=plain, width=store.width)
         lost = store.after != store.data
         if lost.any():
             bytes = positions[:, None] + np.arange(nbytes)
@@ -107,7 +106,7 @@ class GlobalShadow:
         return access
 
     def enter(self, rows, unit, lanes, kind, allocation, copies=False, agent=None, instruction=None, stored=None,
-              plain=None):
+              plain=None, width=None):
         """The running warp does something; see Access. instruction: None for what the warp says that it is doing. plain: the
         Plain of a plain store."""
         warp = self._launch.running
@@ -120,7 +119,7 @@ class GlobalShadow:
             self._flying.clear()
             self._places.clear()
         access = Access(warp, self._place(warp, instruction), rows, unit, lanes, kind, allocation, copies, agent, stored,
-                        plain and plain.grain)
+                        plain and plain.grain, width if kind & STRONG else None)
         if agent is not None:
             self._flying.append(access)
         if self._written or kind & WRITES:
@@ -147,21 +146,20 @@ class GlobalShadow:
     # ---- what is kept --------------------------------------------------------------------------------------------
 
     def _enter_past_reads(self):
-        """Enters the listed reads by CTAs that have ended. Of each byte one is enough where no CTA has released anything:
-        nothing will ever be ordered after any of them, and a plain one races with all that a strong one races with."""
+        """Enters the listed reads by CTAs that have ended. Of each byte a plain one is enough where no CTA has released
+        anything: nothing will ever be ordered after it, and it races with all that strong ones race with."""
         if self._numbers is None:
             self._numbers = rows_of(np.zeros(room_for(self._size), np.uint32))
         past = [access for access in self._reads if access.group != self._group]
         self._reads = [access for access in self._reads if access.group == self._group]
         self._rows = sum(len(access.rows) for access in self._reads)
         for access in past:
-            if self._released or access.reach < GPU:
+            if self._released or access.kind & STRONG:
                 self._add(access, None)
                 continue
             here = self._numbers[access.unit]
             number = self._new(Known((access,)))
-            free = here[access.rows] == 0
-            here[access.rows] = np.where(free, number, here[access.rows]) if access.kind & STRONG else number
+            here[access.rows] = number
         self._prune()
         if self._rows > LISTED // 2:
             self._compare_from_now_on()
@@ -334,8 +332,7 @@ class GlobalShadow:
         detail = before.state() if before.group == after.group else self._unacquired(before, mine)
         if None not in (before.grain, after.grain) and before.grain != after.grain:
             detail = OTHER_SIZE
-        if out_of_scope(before, after):
-            detail = OUT_OF_SCOPE
+        detail = unlike(before, after) or detail
         self._tell("global race", before.place_of(mine), after.place_of(theirs), bytes, after.allocation, did=did, does=does,
                    detail=detail)
 

@@ -18,7 +18,7 @@ KINDS = {
     "write in flight": ("{second} writes {bytes}, to which {first} may still be copying ({detail})",
                         "wait for that group in the copying warp, then bar.sync"),
     "read after write": ("{second} reads {bytes}, which {first} writes{detail}, and nothing orders the two", SYNC),
-    "write after read": ("{second} writes {bytes}, which {first} reads, and nothing orders the two", SYNC),
+    "write after read": ("{second} writes {bytes}, which {first} reads{detail}, and nothing orders the two", SYNC),
     "write after write": ("{second} writes {bytes}, which {first} writes too{detail}, and nothing orders the two", SYNC),
     "lane race": ("{second} {does} {bytes}, which {first} {did}{detail}, and nothing orders lanes of one warp",
                   "put a bar.warp.sync (__syncwarp) between them"),

@@ -9,7 +9,7 @@ from simlayout.errors import MachineError
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.hazards import Place, called, calls_of, error, hazard, ordered_ints, spans
 from simlayout.machine.engine.parts import WarpPart
-from simlayout.machine.engine.scopes import reach_of
+from simlayout.machine.engine.scopes import reach_of, value_bytes
 
 
 class Lanes(WarpPart):
@@ -36,6 +36,10 @@ class Lanes(WarpPart):
     def reach(self) -> int:
         """How far the scope of the instruction in progress reaches, see `scopes`."""
         return reach_of(getattr(self.doing, "name", ""))
+
+    def value_bytes(self, nbytes: int) -> int:
+        """Bytes of a value of the instruction in progress, of nbytes in all."""
+        return value_bytes(getattr(self.doing, "name", "")) or nbytes
 
     def narrow(self, lanes: np.ndarray) -> None:
         """Makes bool [32] the active mask."""

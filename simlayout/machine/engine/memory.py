@@ -212,10 +212,10 @@ class Allocation:
             self._fault(active, offsets, nbytes, alignment, verb)
         return positions
 
-    def read(self, positions, active, nbytes, alignment, strong, copies):
+    def read(self, positions, active, nbytes, alignment, strong, copies, width):
         """Tells the shadow of a load; returns its Access."""
         at, alignment = positions + (self.origin - self.zero), gcd(alignment, self.origin - self.aligned)
-        return self.shadow.read(at, _lanes(active), nbytes, alignment, self, strong, copies)
+        return self.shadow.read(at, _lanes(active), nbytes, alignment, self, strong, copies, width)
 
     def wrote(self, positions, active, store, alignment):
         """Tells the shadow of a Store; returns its Access."""
@@ -329,12 +329,13 @@ class GlobalPointer:
         return data
 
     def read(self, active: np.ndarray, nbytes: int, alignment: int | None = None, strong: bool = False,
-             copy: Any = None) -> np.ndarray:
+             copy: Any = None, width: int | None = None) -> np.ndarray:
         """uint8 [32, nbytes] from where each active lane points; zeros in the others.
 
         active: bool [32]; alignment: in bytes, a power of two, by default nbytes; strong: whether it may meet other strong
         accesses without being ordered (PTX ISA: Memory Consistency Model); copy: the Warp, if it is a cp.async, which
-        `Warp.commit_copy` issues next: then it goes on until that copy lands. Raises AddressError.
+        `Warp.commit_copy` issues next: then it goes on until that copy lands; width: bytes of a value, if each lane loads a
+        vector of them. Raises AddressError.
         """
         alignment = alignment or nbytes
         positions = self._allocation.positions(self.offset, active, nbytes, alignment, "reads")
@@ -342,7 +343,8 @@ class GlobalPointer:
         if positions.size:
             data[active] = self._allocation.window(nbytes)[positions]
             if self._allocation.shadow is not None:
-                access = self._allocation.read(positions, active, nbytes, alignment, strong, copy is not None)
+                access = self._allocation.read(positions, active, nbytes, alignment, strong, copy is not None,
+                                               width or nbytes)
                 if copy is not None:
                     copy.fetched.append(access)
             if copy is None and self._allocation.launch is not None:
@@ -367,14 +369,14 @@ class GlobalPointer:
         """As `write`, but nobody is told: what an atomic leaves, which `update` has told of."""
         self._store(active, data, data.shape[1])
 
-    def update(self, active: np.ndarray, nbytes: int) -> Any:
+    def update(self, active: np.ndarray, nbytes: int, width: int | None = None) -> Any:
         """Tells that each active lane changes nbytes where it points by an atomic, whose lanes do so one after another; the
-        Access, None where nobody looks for hazards."""
+        Access, None where nobody looks for hazards. width: as of `write`."""
         if self._allocation.shadow is None:
             return None
         positions = self._allocation.positions(self.offset, active, nbytes, nbytes, "writes")
         held = self._allocation.window(nbytes)[positions]
-        return self._allocation.wrote(positions, active, Store(held, held, held, nbytes, True), nbytes)
+        return self._allocation.wrote(positions, active, Store(held, held, held, width or nbytes, True), nbytes)
 
     def _store(self, active, data, alignment):
         """Stores uint8 [32, nbytes]; (positions, what is stored, what was there before), of the active lanes."""

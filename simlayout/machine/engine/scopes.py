@@ -1,10 +1,11 @@
 """Scopes of strong accesses and fences: the threads with which they may synchronize, and meet without order (PTX ISA, Memory
 Consistency Model: Scope, Morally strong operations).
 
-Two strong accesses are morally strong only if each has a scope that the other's thread is in; else they race as plain ones
-do, and hand nothing on. The system is taken for the GPU: there is one.
+Two strong accesses are morally strong only if each has a scope that the other's thread is in, and they are of the same
+bytes; else they race as plain ones do. The system is taken for the GPU: there is one.
 """
 
+import re
 from functools import lru_cache
 from typing import Any
 
@@ -31,6 +32,18 @@ def is_narrow(instruction: str) -> bool:
     """
     opcode, *modifiers = instruction.split(".")
     return opcode in ("ld", "st", "atom", "red") and reach_of(instruction) < GPU and "shared" not in modifiers
+
+
+@lru_cache(4096)
+def value_bytes(instruction: str) -> int | None:
+    """Bytes of a value that a strong access reads or writes at once, by its name: of a vector, or of packed halves, each is
+    one of its own; None if the name has no type.
+
+    >>> [value_bytes(name) for name in ("ld.relaxed.gpu.v2.u64", "red.global.add.noftz.bf16x2", "atomic_add")]
+    [8, 2, None]
+    """
+    type = re.fullmatch(r"(?:.*\.)?(?:b|u|s|f|bf)(8|16|32|64|128)(?:x2)?", instruction)
+    return type and int(type[1]) // 8
 
 
 def home_of(cta: Any) -> tuple[int, int, int]:

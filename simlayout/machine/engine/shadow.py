@@ -44,7 +44,7 @@ class SharedShadow(Telling):
         self._async_reads, self._reductions = EngineTouches(size, CELL), EngineTouches(size, 1)
         self._stores = {}                                # serial -> Touch: all, where elements are declared
         self._unwritten = {}                             # serial -> (Touch, bytes, lanes): reads of what nobody wrote yet
-        self._updated = self._narrow = False             # whether there have been atomics since the floor; and narrow ones
+        self._updated, self._forms = False, set()        # whether there have been atomics since the floor; see `_look`
         self._first = {}                                 # pair of places -> whether the later one comes first in the program
         self.serial, self._floor = 0, 1
         self._together = [1] * len(clocks.epochs)        # per warp: stamps below are ordered before all its lanes
@@ -63,8 +63,9 @@ class SharedShadow(Telling):
         if stamps.max() >= self._floor:
             self._check_read(touch, stamps)
         self._check_reductions("early read", touch)
-        self._narrow |= touch.strong and touch.reach < GPU
-        if self._updated and (self._narrow or not touch.strong):
+        if touch.strong:
+            self._forms.add((touch.reach, touch.width))
+        if self._updated and (not touch.strong or len(self._forms) > 1 or touch.reach < GPU):
             for table in filter(None, self._updaters):
                 self._check_earlier(touch, table[n].take(rows, axis=0), "writes", "reads")
         if touch.marks is not None:
@@ -111,6 +112,7 @@ class SharedShadow(Telling):
     def _update(self, touch):
         """What atomics and strong stores do, which others of them may meet."""
         self._updated = True
+        self._forms.add((touch.reach, touch.width))
         self._keep(touch, self._updaters)
         again = touch.again()
         again.beneath = self._beneath(touch)
@@ -228,13 +230,13 @@ class SharedShadow(Telling):
         """The reads of these bytes, behind `stamps`, that a later write must be compared with besides `touch`, newest first.
         Of those that are alike only the newest: a loop that reads the same again and again keeps one of each. since: the
         first that matters: since the warp was together, but of a strong read, after which a strong write needs no order,
-        the plain ones before that, too."""
+        those before that too that race with such a one."""
         together, kept = self._together[touch.warp.number], [touch]
         last = [self._touches[stamp] for stamp in np.unique(stamps[stamps >= since]).tolist()]
         reads = {read.serial: read for top in last for read in (top, *top.earlier)}
         for serial in sorted(reads, reverse=True):
             read = reads[serial]
-            if serial >= since and (serial >= together or not read.strong) and read.near(touch) and not any(
+            if serial >= since and (serial >= together or not touch.races_as(read)) and read.near(touch) and not any(
                     read.covers(newer) and newer.races_as(read) for newer in kept):
                 kept.append(read)
         return tuple(kept[1:])

@@ -12,7 +12,7 @@ EQUAL = "of the value that another thread stores there too, and nothing orders t
 
 
 OTHER_SIZE = " in pieces of another size"
-"""Why two stores race that may store the same."""
+"""Why two stores race that may store the same, or two strong accesses."""
 
 
 OUT_OF_SCOPE = " with a scope that leaves one of them out (make it .cluster or .gpu)"
@@ -48,15 +48,12 @@ class Telling:
 
     def _race(self, before, after, first, second, did, does, bytes):
         """The Hazard of an unordered pair, `before` having run first."""
-        waited = "" if before.waited is None else f" (landed by the wait at line {before.waited[1]})"
-        if before.same is not None and after.same is not None and before.width != after.width:
-            waited = OTHER_SIZE
-        if before.out_of_scope(after):
-            waited = OUT_OF_SCOPE
+        why = _why_they_race(before, after)
+        waited = why if before.waited is None else f" (landed by the wait at line {before.waited[1]})"
         if before.warp is after.warp:
             return hazard("lane race", first, second, bytes, did=did, does=does, detail=waited)
         if did != does and self._had_done(before.issued or before, after):
-            first, second, did, does, waited = second, first, does, did, ""
+            first, second, did, does, waited = second, first, does, did, why
         elif does == "reads" and before.waited and self._had_done(before, after):
             return hazard("early read", first, second, bytes, detail=f"its wait comes later, at line {before.waited[1]}")
         kind = {"writes": "write", "reads": "read"}
@@ -82,7 +79,7 @@ class Telling:
             self._explain(copy, bytes)
         first, second, bytes_of_both = copy.place(lanes), touch.place(touch.by(index, byte)), ordered_ints(bytes)
         if kind == "early read" and copy.warp is not touch.warp and self._had_done(copy, touch):
-            self._log.add(hazard("write after read", second, first, bytes_of_both))
+            self._log.add(hazard("write after read", second, first, bytes_of_both, detail=""))
         else:
             self._log.add(hazard(kind, first, second, bytes_of_both, detail=copy.state()))
 
@@ -105,3 +102,11 @@ class Telling:
         giver = index if touch.lanes.ndim > 1 else int(touch.lanes[index])
         return hazard("wrong element", first, touch.place([giver]), bytes,
                       wanted=f"{wanted} of {touch.name!r}", found=there)
+
+
+def _why_they_race(before, after):
+    """Why two accesses race that may be taken for such as need no order, as text."""
+    stores, strong = before.same is not None and after.same is not None, before.strong and after.strong
+    if (stores or strong) and before.width != after.width:
+        return OTHER_SIZE
+    return OUT_OF_SCOPE if before.out_of_scope(after) else ""

@@ -102,14 +102,15 @@ class Touch:
         return unaware[:, None] if unaware.ndim == 1 else unaware
 
     def may_meet(self, other):
-        """Whether the two need no order: strong accesses whose scopes have both, or reductions of one kind. (Volatile ones
-        of lanes of one warp do, because who leaves out a __syncwarp relies on lanes that go in step.)"""
-        return (self.strong and other.strong and self.reduction == other.reduction and not self.out_of_scope(other)
+        """Whether the two need no order: strong accesses of one size whose scopes have both, or reductions of one kind.
+        (Volatile ones of lanes of one warp do, because who leaves out a __syncwarp relies on lanes that go in step.)"""
+        return (self.strong and other.strong and self.reduction == other.reduction and self.width == other.width
+                and not self.out_of_scope(other)
                 and not (self.volatile and other.volatile and self.warp is other.warp))
 
     def races_as(self, other):
         """Whether it races with all that another read of this warp races with, where it comes later."""
-        return not self.strong or other.strong and self.reach <= other.reach
+        return not self.strong or other.strong and self.reach <= other.reach and self.width == other.width
 
     def out_of_scope(self, other):
         """Whether the two are strong accesses, and one has a scope that the other's threads are not in."""

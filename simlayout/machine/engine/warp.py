@@ -148,6 +148,7 @@ class Warp(Lanes, Polling, MbarrierTwins, BulkTwins, WarpgroupTwins, PeerTwins, 
         touch = Touch(self, instruction, rows, nbytes, givers if lanes is None else lanes,
                       getattr(addresses, "access", None), marks and marks.expand(givers, nbytes))
         touch.strong, touch.volatile, touch.reach = order != WEAK, order == "volatile", self.reach
+        touch.width = self.value_bytes(nbytes)
         return touch
 
     def _store(self, cta, rows, data, touch):

@@ -158,7 +158,7 @@ class MemoryTwins:
     def _global_load(self, addresses, active, nbytes, order):
         data = np.zeros((LANES, nbytes), np.uint8)
         for pointer, lanes in self.pointers(addresses, active, nbytes, "reads"):
-            data |= pointer.read(lanes, nbytes, strong=order != WEAK)
+            data |= pointer.read(lanes, nbytes, strong=order != WEAK, width=self.value_bytes(nbytes))
         return data
 
     def _global_store(self, addresses, active, data, order, width):
@@ -243,7 +243,7 @@ class MemoryTwins:
         self._asks("atom", addresses, self.active, update.bytes)
         for pointer, lanes in self.pointers(addresses, self.active, update.bytes, "updates"):
             which = np.flatnonzero(lanes)
-            access = pointer.update(lanes, update.bytes)
+            access = pointer.update(lanes, update.bytes, self.value_bytes(update.bytes))
             for turn in in_turn(pointer.offset[which]):
                 now = np.zeros(LANES, bool)
                 now[which[turn]] = True
