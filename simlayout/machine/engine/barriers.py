@@ -3,6 +3,7 @@
 from simlayout.errors import MachineError
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.clocks import joined
+from simlayout.machine.engine.scopes import CLUSTER
 
 BARRIERS = 16
 """Named barriers of a CTA, numbered from 0 (PTX ISA: bar, barrier)."""
@@ -140,7 +141,7 @@ class Knowledge:
     def arrive(self, warp, last, relaxed=False):
         """A warp arrives; after the last one each may leave. relaxed: only what its fences have released is handed on."""
         turn, threads = self._turn, warp.threads(warp.lane)
-        turn.clock = joined(turn.clock, warp.released_by_fences() if relaxed else warp.cta.clocks.release(threads))
+        turn.clock = joined(turn.clock, warp.released_by_fences(CLUSTER) if relaxed else warp.cta.clocks.release(threads))
         turn.mbarriers += warp.fenced_mbarriers() if relaxed else ()
         self._leaving[warp.number], self._came[warp.number] = turn, warp.cta.shadow.serial
         if last:

@@ -18,6 +18,7 @@ from simlayout.machine.engine.clocks import joined
 from simlayout.machine.engine.hazards import hazard
 from simlayout.machine.engine.memory import PerLane, lane_addresses
 from simlayout.machine.engine.parts import WarpPart
+from simlayout.machine.engine.scopes import CLUSTER, CTA
 from simlayout.machine.engine.touches import Touch
 from simlayout.machine.engine.waiting import Poll, waits
 
@@ -214,14 +215,16 @@ class MbarrierTwins(WarpPart):
     def _arrive(self, instruction, cta, at, lanes, expect, arrival):
         mbarrier = self.mbarrier_at(instruction, at, cta)
         mbarrier.checked(self, instruction, lanes)
-        clock = None if cta.shadow is None or arrival.relaxed else cta.clocks.release(self.threads(lanes))
-        if cta is not self.cta and clock is not None:
+        clock = None if cta.shadow is None else cta.clocks.release(self.threads(lanes))
+        if cta is not self.cta and clock is not None and not arrival.relaxed:
             cta.visitors |= {int(t): (int(clock[0, t]), self.place(lanes, instruction)) for t in self.threads(lanes)}
         counts = np.broadcast_to(arrival.count, LANES)[lanes].astype(np.int64)
         states = np.zeros(LANES, np.uint64)
         states[lanes] = mbarrier.token - (np.cumsum(counts) - counts)
         if arrival.incomplete and int(counts.sum()) >= mbarrier.pending:
             raise MachineError(f"{instruction}.noComplete on {mbarrier} by the last who arrives: leave out .noComplete")
+        if arrival.relaxed:
+            clock = self.released_by_fences(CTA if cta is self.cta else CLUSTER, lanes)
         mbarrier.arrive(int(counts.sum()), int(np.broadcast_to(expect, LANES)[lanes].sum()), clock, arrival.drop)
         return states
 
@@ -264,8 +267,8 @@ class MbarrierTwins(WarpPart):
                 if phase.done:
                     done[lanes] = True
                     self.cta.tell("wait", instruction, self, mbarrier=at)
-                    if phase.clock is not None and not relaxed:
-                        self.cta.clocks.acquire(self.threads(lanes), phase.clock)
+                    if phase.clock is not None:
+                        (self.seen_relaxed if relaxed else self.seen)(lanes, phase)
         return done
 
     def mbarrier_test(self, address: PerLane, parity: PerLane) -> np.ndarray:
@@ -278,7 +281,7 @@ class MbarrierTwins(WarpPart):
             phase = mbarrier.phase(int(self.agree(np.broadcast_to(parity, LANES), "the parity of an mbarrier")) & 1)
             done[lanes] = phase.done
             if phase.done and phase.clock is not None:
-                self.cta.clocks.acquire(self.threads(lanes), phase.clock)
+                self.seen(lanes, phase)
             self.polled(at, done, mbarrier)
         return done
 
@@ -290,6 +293,13 @@ class MbarrierTwins(WarpPart):
             raise MachineError(f"{instruction}: no mbarrier at shared address {address} (there are {known}): init it first")
         return mbarrier
 
+    def seen(self, lanes: np.ndarray, phase: Phase) -> None:
+        """Lanes (int [n]) know what those knew who arrived in a Phase."""
+        self.cta.clocks.acquire(self.threads(lanes), phase.clock)
+
+    def seen_relaxed(self, lanes: np.ndarray, phase: Phase) -> None:
+        """They have seen a Phase, and know nothing by that until a fence: the Python front end has none."""
+
     def fence_mbarrier_init(self) -> None:
         """fence.mbarrier_init: a relaxed arrival at the cluster's barrier hands on the mbarriers that these threads have
         made, and nothing else."""
@@ -300,8 +310,9 @@ class MbarrierTwins(WarpPart):
         """Those that threads of this warp have made, and fenced."""
         return [made for made in self.cta.mbarriers.values() if made.fenced and made.makers[0] // LANES == self.number]
 
-    def released_by_fences(self) -> np.ndarray | None:
-        """The clock of what fences of this warp have released to the cluster: none of what the Python front end has."""
+    def released_by_fences(self, reach: int, lanes: np.ndarray | None = None) -> np.ndarray | None:
+        """The clock of what fences have released that reach so far (see `scopes`), of lanes (int [n]) or all; None if
+        nothing, as in the Python front end, which has none."""
         return None
 
     def fence_proxy_async(self) -> None:

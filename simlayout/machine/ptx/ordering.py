@@ -16,6 +16,15 @@ from simlayout.machine.engine.scopes import CLUSTER, CTA, GPU, home_of
 ACQUIRES, RELEASES = ("acquire", "acq_rel"), ("release", "acq_rel")
 
 
+class _Phases:
+    """Of mbarriers, in the place of a `counters.Place`."""
+
+    @staticmethod
+    def acquire(clocks, threads, phase, home, reach):
+        """`threads` know what those knew who arrived in a Phase."""
+        clocks.acquire(threads, phase.clock)
+
+
 class OrderTwins:
     """What strong accesses and fences of a PtxWarp make its threads know. value: what a lane reads or writes, bytes."""
 
@@ -37,9 +46,15 @@ class OrderTwins:
             for fences in self._fenced[:reach + 1]:
                 fences[lane] = known
 
-    def released_by_fences(self):
-        """The clock of what fences of this warp have released to the cluster, None if nothing."""
-        return reduce(joined, [clock for _, clock in self._fenced[CLUSTER].values()], None)
+    def released_by_fences(self, reach, lanes=None):
+        """As of MbarrierTwins."""
+        clocks = [clock for lane, (_, clock) in self._fenced[reach].items() if lanes is None or lane in lanes]
+        return reduce(joined, clocks, None)
+
+    def seen_relaxed(self, lanes, phase):
+        """As of MbarrierTwins."""
+        for lane in lanes.tolist():
+            self._read.setdefault(lane, {})[_Phases, phase] = None
 
     def strong_load(self, address, lane, value, order):
         """A strong load by a lane."""

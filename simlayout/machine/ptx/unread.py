@@ -6,7 +6,7 @@ from simlayout.machine.ptx import syntax
 
 NOTE = "load of shared memory whose result nothing reads: ptxas may leave it out, and Nsight Compute then counts less"
 
-READS_ALL = {"st", "red", "bra", "brx", "bar", "barrier", "call", "cp", "mbarrier", "membar", "fence", "prefetch",
+READS_ALL = {"st", "red", "bra", "brx", "bar", "barrier", "call", "cp", "membar", "fence", "prefetch",
              "stmatrix", "wgmma", "ret", "exit", "discard", "applypriority", "wmma"}
 """Opcodes whose first operand is no destination, or not that alone; of all others it is."""
 

@@ -7,6 +7,9 @@ from simlayout.machine.engine.mbarriers import OF_STATE, STATE_BITS, Arrival
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.opcodes.groups import address, number, put, results, space_of
 
+IGNORED = "whose result nothing reads: it may be false, and then nothing is known of what came before the phase"
+"""What is noted of a wait."""
+
 
 def mbarrier(instruction, names):
     """All of mbarrier."""
@@ -90,11 +93,14 @@ def _wait(instruction, names):
     at, wanted = _At(instruction, place, names), results(target, "pred", names)
     asked = number(phase, names, "u32" if by_parity else "b64")
     name, polls, relaxed = f"mbarrier.{kind}{'.parity' * by_parity}", kind == "test_wait", "relaxed" in modifiers
+    ignored = names.known.unread(target)
 
     def run(warp):
+        if ignored:
+            warp.cta.launch.recorder.note_once(warp.site, f"{name} {IGNORED}")
         given = asked(warp)
         parity = (given if by_parity else given >> np.uint64(STATE_BITS)).astype(np.int64) & 1
-        done = yield from warp.mbarrier_try(name, at.here(warp), parity, polls, relaxed)
+        done = yield from warp.mbarrier_try(name, at.here(warp), parity, polls, relaxed or ignored)
         put(warp, wanted, [done])
 
     return {"run": run}
