@@ -227,6 +227,15 @@ RESET = LAST.replace("st.global.u32 [%rd1+16], %r3;", "st.global.u32 [%rd1+16], 
 """And sets the counter back."""
 
 
+def test_what_a_fence_released_is_handed_on_though_other_warps_know_of_more_counters_by_then():
+    text = module("""ld.param.u64 %rd1, [kernel_param_0]; mov.u32 %r1, %tid.x; mov.u32 %r3, 0;
+mul.wide.u32 %rd2, %r1, 4; add.s64 %rd2, %rd2, %rd1;
+L: atom.global.add.u32 %r4, [%rd2], 1; fence.acq_rel.gpu; bar.sync 0;
+add.u32 %r3, %r3, 1; setp.lt.u32 %p1, %r3, 3; @%p1 bra L; ret;""", ["u64"])
+    out = np.zeros(64, np.uint32)
+    assert not sl.ptx.load(text).entry().run(4, 64, out, hazards="report").hazards and (out == 12).all()
+
+
 FENCE = "membar.gl;"
 
 

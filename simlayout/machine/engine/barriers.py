@@ -1,5 +1,7 @@
 """Barriers among the warps of a CTA (PTX ISA: bar.sync), and among those of a cluster (barrier.cluster)."""
 
+from functools import reduce
+
 from simlayout.errors import MachineError
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.clocks import joined
@@ -58,6 +60,7 @@ class Barrier:
         if here and self.cta.alone and LANES * len(here) == self.cta.threads_padded:
             self.cta.clocks.meet()
             self.cta.shadow.met()
+            meet_fences(here)
         else:
             for warp in here:
                 self._known.arrive(warp, warp is here[-1])
@@ -125,10 +128,10 @@ class GridBarrier:
 
 class Turn:
     """What those who arrive hand on until a barrier opens: a clock, or None if it orders nothing; mbarriers: those whose
-    init it orders."""
+    init it orders; fences: `Warp.fences`."""
 
     def __init__(self):
-        self.clock, self.mbarriers = None, []
+        self.clock, self.mbarriers, self.fences = None, [], None
 
 
 class Knowledge:
@@ -143,6 +146,7 @@ class Knowledge:
         turn, threads = self._turn, warp.threads(warp.lane)
         turn.clock = joined(turn.clock, warp.released_by_fences(CLUSTER) if relaxed else warp.cta.clocks.release(threads))
         turn.mbarriers += warp.fenced_mbarriers() if relaxed else ()
+        turn.fences = both(turn.fences, None if relaxed else warp.fences())
         self._leaving[warp.number], self._came[warp.number] = turn, warp.cta.shadow.serial
         if last:
             self._turn = Turn()
@@ -155,5 +159,20 @@ class Knowledge:
                 warp.cta.clocks.acquire(threads, turn.clock)
             for mbarrier in turn.mbarriers:
                 mbarrier.seen(threads)
+            if turn.fences is not None:
+                warp.take_fences(turn.fences)
             if not relaxed:
                 warp.cta.shadow.met_in_warp(warp.number, self._came[warp.number])
+
+
+def meet_fences(warps):
+    """Warps have met: each takes what the fences of all hand on."""
+    fences = reduce(both, (warp.fences() for warp in warps))
+    if fences is not None:
+        for warp in warps:
+            warp.take_fences(fences)
+
+
+def both(one, other):
+    """What two `Warp.fences` hand on together; None is nothing."""
+    return one if other is None else other if one is None else one.joined(other)

@@ -53,7 +53,8 @@ class Counters:
         if clocks.serial not in self.released:
             self.released[clocks.serial] = Released(clocks.threads)
         before = clocks.released.get((counter, number - 1))
-        self.released[clocks.serial].add(counter, number, clock, before, met, list(clocks.counters.values()))
+        counted = [column for column in clocks.counters.values() if column < clock.shape[1]]      # not of later ones
+        self.released[clocks.serial].add(counter, number, clock, before, met, counted)
         known = clocks.counted(clock)
         self._kept += sum(len(numbers) for _, numbers in known)
         if self._kept <= MOST_KNOWN:

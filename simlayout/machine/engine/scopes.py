@@ -34,6 +34,16 @@ def is_narrow(instruction: str) -> bool:
     return opcode in ("ld", "st", "atom", "red") and reach_of(instruction) < GPU and "shared" not in modifiers
 
 
+def is_sequential(instruction: str) -> bool:
+    """Whether an instruction is a fence.sc of the GPU, as membar is one (PTX ISA: membar, fence).
+
+    >>> [is_sequential(name) for name in ("membar.gl", "membar.cta", "fence.sc.sys", "fence.acq_rel.gpu")]
+    [True, False, True, False]
+    """
+    opcode, *modifiers = instruction.split(".")
+    return (opcode == "membar" or opcode == "fence" and "sc" in modifiers) and reach_of(instruction) == GPU
+
+
 @lru_cache(4096)
 def value_bytes(instruction: str) -> int | None:
     """Bytes of a value that a strong access reads or writes at once, by its name: of a vector, or of packed halves, each is

@@ -10,6 +10,7 @@ import numpy as np
 from simlayout.errors import AddressError, InstructionError, MachineError
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.atomics import AtomicTwins
+from simlayout.machine.engine.barriers import meet_fences
 from simlayout.machine.engine.bulk import BulkTwins
 from simlayout.machine.engine.copies import Copies, CopiesArrival, Copy
 from simlayout.machine.engine.cta import Cta
@@ -279,6 +280,14 @@ class Warp(Lanes, Polling, MbarrierTwins, BulkTwins, WarpgroupTwins, PeerTwins, 
             clocks.acquire(threads, clocks.release(threads))
             if self.converged:
                 self.cta.shadow.met_in_warp(self.number, self.cta.shadow.serial)
+                meet_fences([self])
+
+    def fences(self) -> Any:
+        """What fence.sc's of this warp hand on to those who meet it at a barrier, None if nothing: of PTX programs."""
+        return None
+
+    def take_fences(self, fences: Any) -> None:
+        """It has met those whose `fences` these are, joined."""
 
     def cluster_rank(self) -> int:
         """%cluster_ctarank: the CTA's index in its cluster."""

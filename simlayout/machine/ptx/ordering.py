@@ -7,6 +7,7 @@ shared.
 """
 
 from functools import reduce
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,6 +26,32 @@ class _Phases:
         clocks.acquire(threads, phase.clock)
 
 
+class Fences(NamedTuple):
+    """What fence.sc's of the GPU hand on through a barrier. made: (met, clock) of what was done and known before some of
+    them; seen: {place: release} of what was read last and not fenced yet.
+
+    A thread writes, and fences; another one that met it writes a flag; who reads that, or meets who did, fences, and reads:
+    that the second fence came first would contradict that the flag was read, so the first one did, and they synchronize
+    (PTX ISA, Memory Consistency Model: Fence-SC order, Causality). So does PyTorch's reduction: __threadfence() by all, then
+    __syncthreads(), then one counts. That the other fence is a fence.sc too is not asked for.
+    """
+
+    made: tuple | None
+    seen: dict
+
+    def joined(self, other):
+        """The Fences of both."""
+        return Fences(_both(self.made, other.made), self.seen | other.seen)
+
+
+def _both(one, other):
+    """(met, clock) of what two of them say; None says nothing."""
+    if one is None or other is None or one is other:
+        return one or other
+    met = one[0] if one[0] is other[0] else [*map(min, zip(one[0], other[0], strict=True))]
+    return met, joined(one[1], other[1])
+
+
 class OrderTwins:
     """What strong accesses and fences of a PtxWarp make its threads know. value: what a lane reads or writes, bytes."""
 
@@ -32,12 +59,15 @@ class OrderTwins:
         """Nobody has fenced, and nobody has read what others released."""
         self._fenced = {}, {}, {}                        # lane -> (met, clock) of its last fence: of a CTA, CLUSTER, GPU
         self._read = {}                                  # lane -> {(place, release): None} since its last fence of the GPU
+        self._handed = {}                                # lane -> {place: release} of others, until its next fence.sc
+        self._made = self._taken = None                  # Fences.made: of this warp and those that it met; of these alone
 
-    def fence_memory(self, reach):
-        """membar or fence.sc, fence.acq_rel by the active lanes; reach: how far its scope does."""
+    def fence_memory(self, reach, sequential):
+        """membar, fence.sc or fence.acq_rel by the active lanes. reach: how far its scope does; sequential: as of
+        `scopes.is_sequential`."""
         if self.cta.shadow is None:
             return
-        clocks = self.cta.clocks
+        clocks, made = self.cta.clocks, self._made
         for lane in np.flatnonzero(self.active).tolist():
             thread = self.threads(np.array([lane]))
             for place, release in self._read.get(lane, ()) if reach < GPU else self._read.pop(lane, ()):
@@ -45,6 +75,33 @@ class OrderTwins:
             known = clocks.met, clocks.release(thread)
             for fences in self._fenced[:reach + 1]:
                 fences[lane] = known
+            if sequential:
+                for place, release in self._handed.pop(lane, {}).items():
+                    place.acquire(clocks, thread, release, home_of(self.cta), reach)
+                made = _both(made, known)
+        self._made = made
+
+    def fences(self):
+        """As of Warp."""
+        if not self.program.is_sequential or self._made is None and not self._read and not self._handed:
+            return None
+        seen = {place: release for seen in self._handed.values() for place, release in seen.items()}
+        return Fences(self._made, seen | {place: release for seen in self._read.values() for place, release in seen})
+
+    def take_fences(self, fences):
+        """As of Warp."""
+        lanes = np.flatnonzero(self.present).tolist()
+        for lane in lanes if fences.seen else ():
+            self._handed.setdefault(lane, {}).update(fences.seen)
+        if fences.made is not None and fences.made is not self._taken:
+            self._made, made = fences.made, {}           # made: what several lanes know is made once
+            for known in self._fenced:
+                for lane in lanes:
+                    before = known.get(lane)
+                    if id(before) not in made:
+                        made[id(before)] = before, _both(before, fences.made)
+                    known[lane] = made[id(before)][1]
+            self._taken = fences.made
 
     def released_by_fences(self, reach, lanes=None):
         """As of MbarrierTwins."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.hazards import calls_of, located
-from simlayout.machine.engine.scopes import is_narrow
+from simlayout.machine.engine.scopes import is_narrow, is_sequential
 from simlayout.machine.ptx.accumulators import Accumulators
 from simlayout.machine.ptx.joined import Joined
 from simlayout.machine.ptx.rows import Lanewise
@@ -134,6 +134,11 @@ class Program:
     def narrow(self):
         """Whether it has strong accesses of memory other than shared that reach less than the GPU."""
         return any(is_narrow(step.name) for step in self.steps)
+
+    @cached_property
+    def is_sequential(self):
+        """Whether it has a fence.sc of the GPU."""
+        return any(is_sequential(step.name) for step in self.steps)
 
     @cached_property
     def constant_rows(self):

@@ -6,7 +6,7 @@ import numpy as np
 
 from simlayout.errors import MachineError
 from simlayout.machine.arithmetic.carriers import width_of
-from simlayout.machine.engine.scopes import reach_of
+from simlayout.machine.engine.scopes import is_sequential, reach_of
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.local import Manner
 from simlayout.machine.ptx.opcodes.atoms import atomic
@@ -149,6 +149,7 @@ def fence(instruction, names):
     asynchronous = proxy and any(modifier.startswith("async") for modifier in instruction.modifiers)
     mbarriers = "mbarrier_init" in instruction.modifiers
     reach = reach_of(".".join(instruction.modifiers))
+    sequential = is_sequential(instruction.name)
 
     def run(warp):
         if asynchronous:
@@ -156,7 +157,7 @@ def fence(instruction, names):
         elif mbarriers:
             warp.fence_mbarrier_init()
         elif not proxy:
-            warp.fence_memory(reach)
+            warp.fence_memory(reach, sequential)
 
     return {"run": run}
 

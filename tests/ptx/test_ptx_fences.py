@@ -1,0 +1,50 @@
+"""What a fence.sc hands on through barriers: all threads write and fence, one of them counts; who finds the last count
+fences, or meets those who do, and reads what all have written (PTX ISA, Memory Consistency Model: Fence-SC order)."""
+
+import numpy as np
+import pytest
+from ptx_texts import module
+
+import simlayout as sl
+
+LAST = """ld.param.u64 %rd1, [kernel_param_0]; mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; mov.u32 %r6, found;
+mad.lo.u32 %r3, %r2, 64, %r1; mul.wide.u32 %rd2, %r3, 4; add.s64 %rd2, %rd1, %rd2;
+xor.b32 %r3, %r3, 64; mul.wide.u32 %rd3, %r3, 4; add.s64 %rd3, %rd1, %rd3;
+setp.eq.u32 %p1, %r1, 0;
+st.global.u32 [%rd2], %r1;
+{give} {meet}
+@!%p1 bra MET;
+{count} atom.relaxed.gpu.global.add.u32 %r4, [%rd1+1024], 1; {counted}
+st.shared.u32 [%r6], %r4;
+MET: {meet}
+ld.shared.u32 %r4, [%r6];
+setp.ne.u32 %p2, %r4, 1; @%p2 bra END;
+{take} ld.global.u32 %r5, [%rd3];
+END: ret;"""
+"""Of two CTAs of two warps."""
+
+ALL = {"give": "membar.gl;", "count": "", "counted": "", "take": "membar.gl;", "meet": "bar.sync 0;"}
+
+
+@pytest.mark.parametrize("together", [False, True])
+@pytest.mark.parametrize("how, ordered", [
+    ({}, True),
+    ({"give": "fence.sc.gpu;", "take": "fence.sc.sys;"}, True),
+    ({"take": "", "counted": "membar.gl;"}, True),
+    ({"give": "", "count": "membar.gl;"}, True),
+    ({"meet": "barrier.sync 1, 64;"}, True),
+    ({"meet": "bar.warp.sync -1; barrier.sync 1, 64;"}, True),
+    ({"give": ""}, False),
+    ({"take": ""}, False),
+    ({"give": "membar.cta;"}, False),
+    ({"give": "fence.acq_rel.gpu;"}, False),
+    ({"take": "membar.cta;"}, False),
+    ({"take": "fence.acq_rel.gpu;"}, False),
+    ({"give": "membar.gl; st.global.u32 [%rd2], %r2;"}, False),
+    ({"meet": "bar.warp.sync -1;"}, False),
+], ids=str)
+def test_what_all_have_fenced_before_a_barrier_one_of_them_hands_on(how, ordered, together):
+    text = module(LAST.format(**ALL | how), ["u64"], before=".shared .align 4 .b32 found;")
+    found = sl.ptx.load(text).entry().run(2, 64, np.zeros(512, np.uint32), hazards="report", together=together).hazards
+    assert any(hazard.kind == "global race" for hazard in found) != ordered
+    assert ordered <= (not found)
