@@ -13,7 +13,7 @@ import numpy as np
 
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.clocks import joined
-from simlayout.machine.engine.scopes import GPU, apart
+from simlayout.machine.engine.scopes import CLUSTER, CTA, GPU
 
 NEVER = 2**31 - 1
 """In place of the number of a release where there is none."""
@@ -66,14 +66,15 @@ class Counters:
 class Release:
     """One release. value: what it left at the address, an int; counter, number: which it is; group: the serial number of the
     clocks of those who ran then; known: what it hands on to later CTAs, (counters, numbers) of each plane, int32 [n].
-    home: of who released last (see `scopes`); nearby: {the home of a CTA, or what homes in a cluster begin with: the clock
-    that it hands on to these alone}. counter is 0 where it hands on nothing else."""
+    nearby: {a home, or what all homes of a cluster begin with (see `scopes`): the clock that it hands on to those who are
+    there}, where some programs order no more; counter is 0 where it hands on nothing else. earlier: the last one before it
+    on its counter by those who have run before, if this one does not know of it; else None."""
 
-    __slots__ = ("value", "counter", "number", "group", "known", "home", "nearby")
+    __slots__ = ("value", "counter", "number", "group", "known", "nearby", "earlier")
 
     def __init__(self, value, counter, number, group, known):
         self.value, self.counter, self.number, self.group, self.known = value, counter, number, group, known
-        self.home, self.nearby = None, {}
+        self.nearby, self.earlier = {}, None
 
 
 class Place:
@@ -86,24 +87,25 @@ class Place:
         """An atomic that releases nothing itself leaves a value there: who finds that knows what was released before."""
         last = self.releases[-1]
         self.releases.append(Release(value, last.counter, last.number, last.group, last.known))
-        self.releases[-1].home = last.home
+        self.releases[-1].earlier = last.earlier
 
-    def nearby(self, value, home, clocks, before=()):
-        """Who has just left a value there hands on {CTA or CLUSTER: clock} to the threads alone that are so near its home;
-        before: what the release that it found did, `Release.nearby`."""
+    def nearby(self, value, home, known, before=()):
+        """Who has just left a value there hands on what it has released to its CTA and its cluster: known[CTA] and
+        known[CLUSTER], (met, clock) or None. home: its own; before: `Release.nearby` of what it found."""
         made = dict(before)
-        for reach, clock in clocks.items():
-            made[home[:3 - reach]] = joined(made.get(home[:3 - reach]), clock)
+        for reach in (CTA, CLUSTER):
+            if known[reach] is not None:
+                made[home[:3 - reach]] = joined(made.get(home[:3 - reach]), known[reach][1])
         if made and not self.releases:
             self.releases.append(Release(value, 0, 0, home[0], ()))
         if made:
             self.releases[-1].nearby = made
 
-    def release(self, clocks, threads, value, starts=False, met=None, clock=None, home=None):
+    def release(self, clocks, threads, value, starts=False, met=None, clock=None):
         """`threads` (int [n], of one warp) release what they did and know, and leave a value there.
 
         starts: whether it is a store, which carries on nothing that was released before; an atomic does. met, clock: what
-        they knew earlier, if that is released: `Clocks.met` and the clock of a `Clocks.release`. home: theirs, see `scopes`.
+        they knew earlier, if that is released: `Clocks.met` and the clock of a `Clocks.release`.
         """
         if starts:
             self._counter = self._counters.started()
@@ -112,27 +114,59 @@ class Place:
         number = last.number + 1 if follows else 1
         if clock is None:
             met, clock = clocks.met, clocks.release(threads)
+        earlier = last if follows else None
         if follows and last.group == clocks.serial:
-            clock = joined(clock, clocks.released[last.counter, last.number])
+            clock, earlier = joined(clock, clocks.released[last.counter, last.number]), last.earlier
+        if earlier is not None and _knows(clocks, clock, earlier):
+            earlier = None
         known = self._counters.entered(clocks, self._counter, number, clock, met)
         clocks.released[self._counter, number] = clock
-        self.releases.append(Release(value, self._counter, number, clocks.serial, known))
-        self.releases[-1].home = home
+        self.releases.append(Release(value, self._counter, number, clocks.serial, _and(known, earlier)))
+        self.releases[-1].earlier = earlier
 
     def acquire(self, clocks, threads, release, home=None, reach=GPU):
-        """`threads` know what was released, from now on, if they are so near who did so as the scope of the acquire reaches.
-        home: theirs."""
+        """`threads` know what was released to where they are, from now on; home: theirs, reach: how far they look."""
         for near in (home[:3], home[:2])[:reach + 1] if release.nearby else ():
             if near in release.nearby:
                 clocks.acquire(threads, release.nearby[near])
-        if not release.counter or reach < GPU and apart(release.home, home) > reach:
+        if not release.counter or reach < GPU:
             return
         if release.group == clocks.serial:
             clocks.acquire(threads, clocks.released[release.counter, release.number])
-        else:
+            release = release.earlier
+        if release is not None:
             clocks.learn_counters(threads, 0, np.array([release.counter]), np.array([release.number]))
             for plane, (counters, numbers) in enumerate(release.known):
                 clocks.learn_counters(threads, plane, counters, numbers)
+
+
+def _knows(clocks, clock, release):
+    """Whether a clock of these Clocks knows of a Release by those who ran before."""
+    column = clocks.counters.get(release.counter, clock.shape[1])
+    return column < clock.shape[1] and clock[0, column] >= release.number
+
+
+def _and(known, earlier):
+    """What a release hands on to later CTAs, and what an earlier one on its counter (a Release or None) did: an atomic may
+    know nothing of that one, and carries it on all the same."""
+    if earlier is None or not earlier.known:
+        return known
+    planes = [[*map(np.concatenate, zip(mine, theirs, strict=True))] for mine, theirs in zip(known, earlier.known)]
+    longer = max(known, earlier.known, key=len)[len(planes):]
+    return (*map(_last_of_each, planes), *longer)
+
+
+def _last_of_each(pairs):
+    """(counters, numbers), int32 [n]: of each counter its highest number.
+
+    >>> [part.tolist() for part in _last_of_each((np.array([4, 2, 4]), np.array([7, 1, 9])))]
+    [[2, 4], [1, 9]]
+    """
+    counters, numbers = pairs
+    order = np.lexsort((numbers, counters))
+    counters, numbers = counters[order], numbers[order]
+    last = np.append(counters[1:] != counters[:-1], [True] * bool(len(counters))).astype(bool)
+    return counters[last], numbers[last]
 
 
 class Released:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from simlayout.machine.engine.clocks import joined
-from simlayout.machine.engine.scopes import CLUSTER, CTA, GPU, home_of
+from simlayout.machine.engine.scopes import GPU, home_of
 
 ACQUIRES, RELEASES = ("acquire", "acq_rel"), ("release", "acq_rel")
 
@@ -121,11 +121,12 @@ class OrderTwins:
 
     def strong_store(self, address, lane, value, order):
         """A strong store by a lane: what was released there before is over."""
-        place, (known, nearby) = self.cta.launch.counters.at(address), self._releases(lane, order)
+        place, known = self.cta.launch.counters.at(address), self._releases(lane, order)
         place.releases.clear()
-        if known is not None:
-            place.release(self.cta.clocks, self.threads(np.array([lane])), value, True, *known, home=home_of(self.cta))
-        place.nearby(value, home_of(self.cta), nearby)
+        if known[GPU] is not None:
+            place.release(self.cta.clocks, self.threads(np.array([lane])), value, True, *known[GPU])
+        if self.program.orders_nearby:
+            place.nearby(value, home_of(self.cta), known)
 
     def strong_update(self, address, lane, found, left, order, access=None):
         """An atomic by a lane, which found a value and left one: it carries on what was released before. access: its Access
@@ -136,15 +137,16 @@ class OrderTwins:
             self._acquire(place, lane, order)
         else:
             place.releases.clear()
-        known, nearby = self._releases(lane, order)
-        if known is not None:
+        known = self._releases(lane, order)
+        if known[GPU] is not None:
             starts = last is None or not last.counter
-            place.release(self.cta.clocks, self.threads(np.array([lane])), left, starts, *known, home=home_of(self.cta))
+            place.release(self.cta.clocks, self.threads(np.array([lane])), left, starts, *known[GPU])
             if access is not None:
                 access.released(lane, place.releases[-1])
         elif last is not None:
             place.carry(left)
-        place.nearby(left, home_of(self.cta), nearby, () if last is None else last.nearby)
+        if self.program.orders_nearby:
+            place.nearby(left, home_of(self.cta), known, () if last is None else last.nearby)
 
     def _acquire(self, place, lane, order):
         release = place.releases[-1]
@@ -154,11 +156,8 @@ class OrderTwins:
             self._read.setdefault(lane, {})[place, release] = None
 
     def _releases(self, lane, order):
-        """(what the lane releases to the GPU: () is what it knows now, (met, clock) what it knew at its last fence, None
-        nothing; {CTA or CLUSTER: the clock that it releases to these besides})."""
-        if order in RELEASES and self.reach == GPU:
-            return (), {}
-        known = [fences.get(lane) for fences in self._fenced]
+        """What the lane releases to its CTA, its cluster, the GPU: (met, clock) of now, or of its last fence, or None."""
+        known, clocks = [fences.get(lane) for fences in self._fenced], self.cta.clocks
         if order in RELEASES:
-            known[:self.reach + 1] = [(None, self.cta.clocks.release(self.threads(np.array([lane]))))] * (self.reach + 1)
-        return known[GPU], {reach: known[reach][1] for reach in (CTA, CLUSTER) if known[reach] is not known[reach + 1]}
+            known[:self.reach + 1] = [(clocks.met, clocks.release(self.threads(np.array([lane]))))] * (self.reach + 1)
+        return known

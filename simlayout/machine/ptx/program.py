@@ -9,7 +9,7 @@ import numpy as np
 
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.hazards import calls_of, located
-from simlayout.machine.engine.scopes import is_narrow, is_sequential
+from simlayout.machine.engine.scopes import GPU, is_narrow, is_sequential, reach_of
 from simlayout.machine.ptx.accumulators import Accumulators
 from simlayout.machine.ptx.joined import Joined
 from simlayout.machine.ptx.rows import Lanewise
@@ -134,6 +134,12 @@ class Program:
     def narrow(self):
         """Whether it has strong accesses of memory other than shared that reach less than the GPU."""
         return any(is_narrow(step.name) for step in self.steps)
+
+    @cached_property
+    def orders_nearby(self):
+        """Whether it has strong accesses or fences that order no more than a CTA or a cluster."""
+        orders = "ld", "st", "atom", "red", "fence", "membar"
+        return any(step.name.partition(".")[0] in orders and reach_of(step.name) < GPU for step in self.steps)
 
     @cached_property
     def is_sequential(self):
