@@ -62,7 +62,7 @@ def fence_mbarrier_init(warp):
 def fence_proxy_async(warp):
     """Makes this thread's stores to shared memory visible to TMA and wgmma (PTX ISA: membar, fence.proxy). Without
     .shared::cta it would also wait for global memory."""
-    warp.fence_proxy_async()
+    warp.fence_proxy_async("shared")
 
 
 def _true(warp, condition):

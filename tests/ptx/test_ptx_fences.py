@@ -48,3 +48,27 @@ def test_what_all_have_fenced_before_a_barrier_one_of_them_hands_on(how, ordered
     found = sl.ptx.load(text).entry().run(2, 64, np.zeros(512, np.uint32), hazards="report", together=together).hazards
     assert any(hazard.kind == "global race" for hazard in found) != ordered
     assert ordered <= (not found)
+
+
+COPY = """.reg .b32 %mb; ld.param.u64 %rd1, [kernel_param_0]; mov.u32 %r1, %tid.x; mov.u32 %r6, found; add.u32 %mb, %r6, 128;
+mad.lo.u32 %r5, %r1, 4, %r6; mul.wide.u32 %rd2, %r1, 4; add.s64 %rd2, %rd2, %rd1; setp.eq.u32 %p1, %r1, 0;
+@%p1 mbarrier.init.shared.b64 [%mb], 1;
+{write} fence.proxy.async{space};
+bar.sync 0;
+@!%p1 bra END;
+{copy}
+END: ret;"""
+LOAD = ("st.global.u32 [%rd2], %r1;", """mbarrier.arrive.expect_tx.shared.b64 _, [%mb], 128;
+cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r6], [%rd1], 128, [%mb];
+W: mbarrier.try_wait.parity.shared.b64 %p2, [%mb], 0; @!%p2 bra W;""")
+STORE = ("st.shared.u32 [%r5], %r1;", """cp.async.bulk.global.shared::cta.bulk_group [%rd1+512], [%r6], 128;
+cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;""")
+
+
+@pytest.mark.parametrize("what, space, covered", [
+    (LOAD, "", True), (LOAD, ".global", True), (LOAD, ".shared::cta", False), (LOAD, ".shared::cluster", False),
+    (STORE, "", True), (STORE, ".global", False), (STORE, ".shared::cta", True), (STORE, ".shared::cluster", True)])
+def test_a_proxy_fence_covers_what_was_written_to_the_memory_that_it_names(what, space, covered):
+    text = module(COPY.format(write=what[0], space=space, copy=what[1]), ["u64"], before=".shared .align 16 .b8 found[136];")
+    found = sl.ptx.load(text).entry().run(1, 32, np.zeros(512, np.uint32), hazards="report").hazards
+    assert {hazard.kind for hazard in found} == (set() if covered else {"missing proxy fence"})

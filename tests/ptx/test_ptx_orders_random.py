@@ -21,6 +21,7 @@ import simlayout as sl
 
 CTAS, WARPS, WORDS, FLAGS = 4, 2, 3, 5
 SCOPES = "cta", "cluster", "gpu"
+SENDS = "st.{}.{}.global.u32 {}, 1;", "red.{}.{}.global.add.u32 {}, 1;", "atom.{}.{}.global.exch.b32 %r6, {}, 1;"
 
 
 @dataclass
@@ -82,7 +83,7 @@ def text_of(program):
             flag, orders, scope, last = what
             at, scope = f"[%rd1+{256 + 4 * flag}]", SCOPES[scope]
             if kind == "send":
-                lines.append(f"st.{'release' if orders else 'relaxed'}.{scope}.global.u32 {at}, 1;")
+                lines.append(SENDS[flag % 3].format("release" if orders else "relaxed", scope, at))
             else:
                 wanted = last if kind == "take" else 1
                 how = "acquire" if orders and kind == "take" else "relaxed"

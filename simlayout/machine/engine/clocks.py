@@ -15,9 +15,9 @@ An *engine* is what works beside the threads: the copies that complete on an mba
 stores of a thread. What it does is numbered, and done in that order; threads know an engine up to a number. What CTAs that
 have ended released at a counter in global memory is numbered too, and has a column as an engine has (see `counters`).
 
-The async proxy sees what threads write only after a fence.proxy.async on the way: so each thread also has a clock of what
-has passed a fence. Divergence, reconvergence and the `.sync` of ldmatrix, mma or shfl are no edges: PTX promises no order
-there.
+The async proxy sees what threads write only after a fence.proxy.async of that memory on the way: so each thread also has
+clocks of what has passed a fence. Divergence, reconvergence and the `.sync` of ldmatrix, mma or shfl are no edges: PTX
+promises no order there.
 """
 
 from itertools import count
@@ -32,6 +32,8 @@ ENGINES = 32
 SPARE = 512
 """Columns for engines that the table has room for from the beginning: what no access touches costs no memory."""
 
+IN_SHARED, IN_GLOBAL = 1, 2
+"""Planes of a clock: what has passed a fence.proxy.async of shared memory, and of global memory."""
 
 _serials = count()
 
@@ -59,7 +61,7 @@ class Clocks:
         self.counters, self.released, self._engines = {}, {}, 0
         self._room = None        # what _known is the beginning of: more engines and a second plane copy nothing
         self._known = None       # int32 [plane, t, u]: t knows u (a thread or an engine) up to this; made when needed.
-        #                          Plane 1, made by the first fence: the same of what has passed a fence
+        #                          Planes IN_SHARED, IN_GLOBAL, made by fences: the same of what has passed a fence
 
     def ordered(self, before, epoch, after):
         """bool [n]: whether what threads `before` (of one warp) did in `epoch` happens before what `after` do now."""
@@ -116,8 +118,8 @@ class Clocks:
         if self._known is not None:
             if self._engines:
                 self._known[0, :, self.threads:] = self._known[0, :, self.threads:].max(axis=0)
-            if len(self._known) > 1:
-                self._known[1] = self._known[1].max(axis=0)
+            for passed in self._known[1:]:
+                passed[:] = passed.max(axis=0)
 
     # ---- engines and the async proxy -----------------------------------------------------------------------------
 
@@ -136,26 +138,28 @@ class Clocks:
         """bool [n]: which of `threads` know that the engine has done `number`."""
         return self._table()[0, threads, engine] >= number
 
-    def fence(self, threads):
-        """fence.proxy.async by `threads` (of one warp): what they know so far has passed a fence. Ends their epoch."""
-        known, warp = self._table(2), int(threads[0]) // LANES
+    def fence(self, threads, planes=(IN_SHARED, IN_GLOBAL)):
+        """fence.proxy.async by `threads` (of one warp): what they know so far has passed a fence of shared memory, of global
+        memory, or both. Ends their epoch."""
+        known, warp = self._table(max(planes) + 1), int(threads[0]) // LANES
         seen = np.maximum(known[0, threads, :self.threads], np.repeat(np.array(self.met, np.int32) - 1, LANES))
         seen[np.arange(len(threads)), threads] = self.epochs[warp]
-        known[1, threads, :self.threads] = np.maximum(known[1, threads, :self.threads], seen)
-        for column in self.counters.values():
-            known[1, threads, column] = np.maximum(known[1, threads, column], known[0, threads, column])
+        for plane in planes:
+            known[plane, threads, :self.threads] = np.maximum(known[plane, threads, :self.threads], seen)
+            for column in self.counters.values():
+                known[plane, threads, column] = np.maximum(known[plane, threads, column], known[0, threads, column])
         self.epochs[warp] += 1
 
-    def fenced(self, before, epoch, after):
+    def fenced(self, before, epoch, after, plane=IN_SHARED):
         """bool [before, after]: whether what threads `before` did in `epoch` passed a fence before what `after` do now."""
-        if self._known is None or len(self._known) < 2:
+        if self._known is None or len(self._known) <= plane:
             return np.full((len(before), len(after)), False)
-        return self._known[1][after[None, :], before[:, None]] >= epoch
+        return self._known[plane][after[None, :], before[:, None]] >= epoch
 
     # ---- counters ------------------------------------------------------------------------------------------------
 
     def learn_counters(self, threads, plane, counters, numbers):
-        """`threads` (int [n]) know counters (int [m]) up to numbers (int [m]); plane 1: of what has passed a fence."""
+        """`threads` (int [n]) know counters (int [m]) up to numbers (int [m]); plane: as of `fence`, or 0."""
         for counter in counters.tolist():
             if counter not in self.counters:
                 self.counters[counter] = self.engine()
@@ -182,7 +186,7 @@ class Clocks:
             return known
         room, used = self._room, 0 if known is None else known.shape[2]
         if room is None or room.shape[2] < columns:
-            self._room = np.zeros((2, self.threads, max(self.threads + SPARE, columns + columns // 4)), np.int32)
+            self._room = np.zeros((3, self.threads, max(self.threads + SPARE, columns + columns // 4)), np.int32)
             if known is not None:
                 self._room[:len(known), :, :used] = known
         planes = planes if known is None else max(planes, len(known))

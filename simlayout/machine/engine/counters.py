@@ -177,7 +177,7 @@ class Released:
     """
 
     def __init__(self, threads):
-        self._threads, self._rows, self._met = threads, ([], []), []
+        self._threads, self._rows, self._met = threads, ([], [], []), []
         self._tables = None
 
     def add(self, counter, number, clock, before, met, counted):
@@ -202,7 +202,8 @@ class Released:
 
     def covering(self, columns, value, plane=0):
         """(index of the column, counter, number), int [n] each: the releases that cover what is counted in each of some
-        columns (int [m], of one warp or of one engine) at `value`. plane: 1 for what had passed a fence."""
+        columns (int [m], of one warp or of one engine) at `value`. plane: of what had passed a fence, see
+        `clocks`, or 0."""
         if self._tables is None:
             self._tables = [[np.concatenate(parts) for parts in zip(*rows, strict=True)] if rows else [_NONE] * 4
                             for rows in self._rows]

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from simlayout.hardware.tables.arch import LANES
+from simlayout.machine.engine.clocks import IN_GLOBAL
 from simlayout.machine.engine.counters import NEVER
 from simlayout.machine.engine.hazards import ordered_ints
 from simlayout.machine.engine.memory import touching
@@ -236,18 +237,18 @@ class Access:
         _, mine, theirs = self._pairs(after, where)
         if self.group != after.group:
             lanes = np.unique(mine)
-            index, *release = released.covering(LANES * self.warp + lanes, self.epoch, plane=1)
+            index, *release = released.covering(LANES * self.warp + lanes, self.epoch, IN_GLOBAL)
             passed = (_known_to(clocks, after.warp, (lanes[index], *release))
-                      | _known_to(clocks, after.warp, self.ended(released), plane=1))
+                      | _known_to(clocks, after.warp, self.ended(released), IN_GLOBAL))
             return bool(passed[theirs, mine].all())
         threads = LANES * self.warp + np.unique(mine)
-        return bool(clocks.fenced(threads, self.epoch, LANES * after.warp + np.unique(after.lanes)).all())
+        return bool(clocks.fenced(threads, self.epoch, LANES * after.warp + np.unique(after.lanes), IN_GLOBAL).all())
 
 
 def _known_to(clocks, warp, covering, plane=0):
     """bool [32, 32]: which lanes of a warp know, now, what each lane of an Access by an ended CTA did.
 
-    covering: see `Access.ended`; plane: 1 for those that know it behind a fence.
+    covering: see `Access.ended`; plane: as of `Clocks.fenced`, or 0.
     """
     lanes, counters, numbers = covering
     if not lanes.size:

@@ -14,7 +14,7 @@ import numpy as np
 
 from simlayout.errors import MachineError
 from simlayout.hardware.tables.arch import LANES
-from simlayout.machine.engine.clocks import joined
+from simlayout.machine.engine.clocks import IN_GLOBAL, IN_SHARED, joined
 from simlayout.machine.engine.hazards import hazard
 from simlayout.machine.engine.memory import PerLane, lane_addresses
 from simlayout.machine.engine.parts import WarpPart
@@ -315,10 +315,12 @@ class MbarrierTwins(WarpPart):
         nothing, as in the Python front end, which has none."""
         return None
 
-    def fence_proxy_async(self) -> None:
-        """fence.proxy.async: what these threads know to be written is visible to TMA and wgmma."""
+    def fence_proxy_async(self, space: str = "") -> None:
+        """fence.proxy.async: what these threads know to be written is visible to TMA and wgmma; space: "shared" or "global",
+        if it is of that memory alone."""
+        planes = {"shared": (IN_SHARED,), "global": (IN_GLOBAL,)}.get(space, (IN_SHARED, IN_GLOBAL))
         if self.cta.shadow is not None:
-            self.cta.clocks.fence(self.threads(np.flatnonzero(self.active)))
+            self.cta.clocks.fence(self.threads(np.flatnonzero(self.active)), planes)
 
     def threads(self, lanes: np.ndarray) -> np.ndarray:
         """int64 [n]: the numbers of lanes (int [n]) in the clocks."""

@@ -148,12 +148,13 @@ def fence(instruction, names):
     proxy = "proxy" in instruction.modifiers
     asynchronous = proxy and any(modifier.startswith("async") for modifier in instruction.modifiers)
     mbarriers = "mbarrier_init" in instruction.modifiers
+    space = "global" if "global" in instruction.modifiers else "shared" if "shared::" in instruction.name else ""
     reach = reach_of(".".join(instruction.modifiers))
     sequential = is_sequential(instruction.name)
 
     def run(warp):
         if asynchronous:
-            warp.fence_proxy_async()
+            warp.fence_proxy_async(space)
         elif mbarriers:
             warp.fence_mbarrier_init()
         elif not proxy:
