@@ -2,14 +2,10 @@
 ISA, Memory Consistency Model: Morally strong operations, Release and acquire patterns)."""
 
 import itertools
-import random
 
 import numpy as np
 import pytest
-from hypothesis import strategies as st
-from machine_kit import every_hazard
 from ptx_texts import module
-from tiers import given_few
 
 import simlayout as sl
 from simlayout.machine.engine import global_shadow
@@ -141,77 +137,3 @@ st.{space}.v4.u32 [{at}], {{%r6, %r6, %r6, %r6}}; bar.sync 0;\n"""
             text = f"{start}{WARPS}{one.format(space, at)}\nbra END;\nOTHER: {other.format(space, at)}\nEND: ret;"
             found = [hazard for hazard in hazards(text, 1, 64) if "in pieces of another size" in hazard.text]
             assert bool(found) == (PIECES[one] != PIECES[other]), (one, other)
-
-
-# ---- random ones: two words, two warps of four CTAs, barriers of a CTA or a cluster --------------------------------------
-
-WARPS_OF, CTAS_OF = 2, 4
-ACCESSES = {"ld.global.u32 %r6, [{}];": (False, None), "st.global.u32 [{}], {};": (True, None),
-            **{f"ld.relaxed.{scope}.global.u32 %r6, [{{}}];": (False, reach) for scope, reach in REACHES.items()},
-            **{f"st.relaxed.{scope}.global.u32 [{{}}], {{}};": (True, reach) for scope, reach in REACHES.items()},
-            **{f"red.relaxed.{scope}.global.add.u32 [{{}}], {{}};": (True, reach) for scope, reach in REACHES.items()}}
-
-
-def program_of(draws, cluster):
-    """[("bar", CTA) or ("meet", None) or (text, CTA, warp, word)]: meet is a barrier of every cluster."""
-    made = []
-    for _ in range(draws.randint(2, 9)):
-        kind = draws.choice(["access"] * 5 + ["bar", "meet"])
-        if kind == "access":
-            made.append((draws.choice(list(ACCESSES)), draws.randrange(CTAS_OF), draws.randrange(WARPS_OF),
-                         draws.choice([0, 0, 0, 1])))
-        elif kind == "bar" or cluster > 1:
-            made.append((kind, draws.randrange(CTAS_OF)))
-    return made
-
-
-def text_of(program):
-    lines = ["ld.param.u64 %rd1, [kernel_param_0]; mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x;"]
-    for number, (what, cta, *who) in enumerate(program):
-        if what == "meet":
-            lines.append("barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;")
-        elif what == "bar":
-            lines.append(f"setp.ne.u32 %p1, %r2, {cta}; @%p1 bra L{number}; bar.sync 0; L{number}:")
-        else:
-            address = f"%rd1+{4 * who[1]}"
-            lines += [f"setp.ne.u32 %p1, %r2, {cta}; @%p1 bra L{number}; setp.ne.u32 %p1, %r1, {32 * who[0]};",
-                      f"@%p1 bra L{number}; {what.format(address, number + 1)} L{number}:"]
-    return module("\n".join([*lines, "ret;"]), ["u64"])
-
-
-def racing(program, cluster):
-    """The words at which two threads race: a graph of what happens before what, and every pair."""
-    last, before, accesses = {(c, w): 0 for c in range(CTAS_OF) for w in range(WARPS_OF)}, [0], []
-
-    def node(threads):
-        before.append(0)
-        for one in {last[thread] for thread in threads}:
-            before[-1] |= before[one] | 1 << one
-        last.update(dict.fromkeys(threads, len(before) - 1))
-
-    for what, cta, *who in program:
-        if what == "meet":
-            for first in range(0, CTAS_OF, cluster):
-                node([thread for thread in last if first <= thread[0] < first + cluster])
-        elif what == "bar":
-            node([thread for thread in last if thread[0] == cta])
-        else:
-            node([(cta, who[0])])
-            accesses.append((*ACCESSES[what], cta, who[1], last[cta, who[0]]))
-    return {x[3] for x, y in itertools.combinations(accesses, 2) if x[3] == y[3] and (x[0] or y[0])
-            and not before[y[4]] >> x[4] & 1 and not _morally_strong(x, y, cluster)}
-
-
-def _morally_strong(x, y, cluster):
-    apart = 0 if x[2] == y[2] else 1 if x[2] // cluster == y[2] // cluster else 2
-    return None not in (x[1], y[1]) and apart <= min(x[1], y[1])
-
-
-@given_few(150, 6_000, st.integers(0, 2**32 - 1), st.sampled_from([(1, False), (1, True), (2, False), (2, True)]))
-def test_races_of_random_scopes_are_those_of_the_twin(seed, how):
-    cluster, together = how
-    program = program_of(random.Random(seed), cluster)
-    entry, data = sl.ptx.load(text_of(program)).entry(), np.zeros(2, np.uint32)
-    found = every_hazard(lambda: entry.run(CTAS_OF, 32 * WARPS_OF, data, hazards="report", cluster=cluster,
-                                           together=together))
-    assert {byte // 4 for hazard in found for byte in hazard.bytes} == racing(program, cluster)
