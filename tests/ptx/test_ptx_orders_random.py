@@ -3,7 +3,8 @@ all scopes, against a graph of what PTX's release and acquire patterns order.
 
 The twin knows nothing of the machine. A thread's statements are a chain of nodes, joined at barriers. Whoever takes a flag
 knows, from its acquire or a later fence on, the nodes that a release, or a fence before a strong write, of the sender or of
-an atomic in between has given out; if both scopes have both threads. Scopes of the flags themselves are always wide enough.
+an atomic in between has given out; if both scopes have both threads. A fence.sc of the GPU, and what was read before one,
+counts as that of all who meet at a barrier behind it, or before it. Scopes of the flags themselves are always wide enough.
 """
 
 import itertools
@@ -21,6 +22,7 @@ import simlayout as sl
 
 CTAS, WARPS, WORDS, FLAGS = 4, 2, 3, 5
 SCOPES = "cta", "cluster", "gpu"
+THREADS = list(itertools.product(range(CTAS), range(WARPS)))
 SENDS = "st.{}.{}.global.u32 {}, 1;", "red.{}.{}.global.add.u32 {}, 1;", "atom.{}.{}.global.exch.b32 %r6, {}, 1;"
 
 
@@ -39,31 +41,45 @@ class Shape:
 def program_of(draws, shape):
     """[(kind, thread, ...)], in an order in which they can run: data (word, whether it writes); fence (scope); bar; send,
     relay and take (flag, whether it orders, scope)."""
-    made, flags, threads = [], 0, list(itertools.product(range(CTAS), range(WARPS)))
+    made, flags = [], 0
     for _ in range(draws.randint(1, 5)):
-        kind, thread = draws.choice(["data", "fence", "bar"] + ["hand"] * 6), draws.choice(threads)
+        kind, thread = draws.choice(["data", "fence", "bar"] + ["hand"] * 4 + ["block"] * 2), draws.choice(THREADS)
         if kind == "data":
             made.append((kind, thread, draws.randrange(WORDS), draws.choice([False, True])))
         elif kind == "fence":
-            made.append((kind, thread, draws.randrange(3)))
+            made.append((kind, thread, draws.randrange(3), draws.choice([False, True])))
         elif kind == "bar":
             made.append((kind, thread))
         elif flags < FLAGS:
-            made += hand(draws, flags, draws.sample(threads, draws.choice([2, 2, 3])), shape)
+            made += (block if kind == "block" else hand)(draws, flags, shape)
             flags += 1
     return made
 
 
-def hand(draws, flag, who, shape):
+def hand(draws, flag, shape):
     """One writes a word and sets a flag, perhaps another one counts there too, and the last reads the word."""
-    who, word = sorted(who, key=lambda thread: 0 if shape.together else thread[0]), draws.randrange(WORDS)
+    who, word = draws.sample(THREADS, draws.choice([2, 2, 3])), draws.randrange(WORDS)
+    who = who if shape.together else sorted(who, key=lambda thread: thread[0])
     needed = max(shape.apart(one, other) for one, other in itertools.combinations(who, 2))
     for does, one in zip(("send", "relay", "take") if len(who) == 3 else ("send", "take"), who):
-        fence = [("fence", one, draws.choice([0, needed, needed, 2]))] * draws.choice([0, 1, 1])
+        fence = [("fence", one, draws.choice([0, needed, needed, 2]), draws.choice([False, True]))] * draws.choice([0, 1, 1])
+        fence = [*fence, *[("bar", one)] * draws.choice([0, 0, 0, 1])][::draws.choice([1, -1])]
         data = [("data", one, word if does != "relay" else draws.randrange(WORDS), does != "take")]
         passes = (does, one, flag, draws.choice([False, False, True]), draws.randrange(needed, 3), len(who) - 1)
         yield from (*data * draws.choice([0, 1, 1, 1]), *fence, passes) if does == "send" else (
             *data * (does == "relay") * draws.choice([0, 1]), passes, *fence, *data * (does == "take"))
+
+
+def block(draws, flag, shape):
+    """A warp of a CTA writes a word, one of them sets a flag, one of another CTA takes it, and one of those reads the word;
+    fences of the GPU and barriers between."""
+    one, other = draws.sample(range(CTAS), 2) if shape.together else sorted(draws.sample(range(CTAS), 2))
+    word, (writes, sends, takes, reads) = draws.randrange(WORDS), draws.choices(range(WARPS), k=4)
+    steps = [("data", (one, writes), word, True), ("fence", (one, writes), 2, draws.choice([False, True, True])),
+             ("bar", (one, 0)), ("send", (one, sends), flag, False, 2, 1), ("take", (other, takes), flag, False, 2, 1),
+             ("bar", (other, 0)), ("fence", (other, reads), 2, draws.choice([False, True, True])),
+             ("data", (other, reads), word, False)]
+    return [step for step in steps if step[0] in ("send", "take") or draws.random() < 0.9]
 
 
 def text_of(program):
@@ -78,7 +94,7 @@ def text_of(program):
             lines.append(f"st.global.u32 [%rd1+{4 * what[0]}], {n + 1};" if what[1] else
                          f"ld.global.u32 %r6, [%rd1+{4 * what[0]}];")
         elif kind == "fence":
-            lines.append(f"fence.acq_rel.{SCOPES[what[0]]};")
+            lines.append(f"fence.{'sc' if what[1] else 'acq_rel'}.{SCOPES[what[0]]};")
         elif kind != "bar":
             flag, orders, scope, last = what
             at, scope = f"[%rd1+{256 + 4 * flag}]", SCOPES[scope]
@@ -98,9 +114,10 @@ class Twin:
     """What happens before what."""
 
     def __init__(self, program, shape):
-        threads = itertools.product(range(CTAS), range(WARPS))
-        self.shape, self.before, self.last = shape, [0], dict.fromkeys(threads, 0)
+        self.shape, self.before, self.last = shape, [0], dict.fromkeys(THREADS, 0)
         self.fenced = {thread: [] for thread in self.last}           # [(scope, node)]
+        self.sequential = {thread: [] for thread in self.last}       # nodes of its fence.sc's of the GPU
+        self.handed = {thread: set() for thread in self.last}        # `taken` of threads that it has met
         self.taken = {thread: [] for thread in self.last}            # [(scope, node, who)]: given out, and read there
         self.given = {flag: [] for flag in range(FLAGS)}             # the same of each flag
         self.accesses = []
@@ -119,13 +136,22 @@ class Twin:
         self.accesses.append((word, writes, thread, self.node([thread])))
 
     def bar(self, thread):
-        self.node([one for one in self.last if one[0] == thread[0]])
+        cta = [one for one in self.last if one[0] == thread[0]]
+        self.node(cta)
+        made, seen = ({one for each in cta for one in of[each]} for of in (self.sequential, self.taken))
+        for one in cta:
+            self.fenced[one] += [(2, node) for node in made]
+            self.handed[one] |= seen | {one for each in cta for one in self.handed[each]}
 
-    def fence(self, thread, scope):
-        self.fenced[thread].append((scope, self.acquire(thread, scope)))
+    def fence(self, thread, scope, sequential):
+        sequential &= scope == 2
+        node = self.acquire(thread, scope, self.handed[thread] if sequential else ())
+        self.fenced[thread].append((scope, node))
+        if sequential:
+            self.sequential[thread].append(node)
 
-    def acquire(self, thread, scope):
-        return self.node([thread], [node for reach, node, who in self.taken[thread]
+    def acquire(self, thread, scope, handed=()):
+        return self.node([thread], [node for reach, node, who in {*self.taken[thread], *handed}
                                     if self.shape.apart(thread, who) <= min(reach, scope)])
 
     def release(self, thread, orders, scope):
@@ -162,8 +188,8 @@ NEAR, SERIAL = Shape(1, False), Shape(2, False)
 
 FOUND = [
     (NEAR, [("data", (2, 1), 1, True), ("send", (2, 1), 0, True, 1, 1), ("take", (2, 0), 0, False, 0, 1),
-            ("fence", (2, 0), 0), ("data", (2, 0), 1, False)]),
-    (SERIAL, [("fence", (2, 0), 2), ("data", (1, 1), 1, True), ("send", (1, 1), 4, True, 2, 2),
+            ("fence", (2, 0), 0, False), ("data", (2, 0), 1, False)]),
+    (SERIAL, [("fence", (2, 0), 2, False), ("data", (1, 1), 1, True), ("send", (1, 1), 4, True, 2, 2),
               ("relay", (2, 0), 4, False, 2, 2), ("take", (3, 1), 4, True, 2, 2), ("data", (3, 1), 1, False)]),
 ]
 
