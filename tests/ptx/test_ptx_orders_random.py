@@ -118,7 +118,7 @@ class Twin:
         self.fenced = {thread: [] for thread in self.last}           # [(scope, node)]
         self.sequential = {thread: [] for thread in self.last}       # nodes of its fence.sc's of the GPU
         self.handed = {thread: set() for thread in self.last}        # `taken` of threads that it has met
-        self.taken = {thread: [] for thread in self.last}            # [(scope, node, who)]: given out, and read there
+        self.taken = {thread: [] for thread in self.last}            # [(scope, node, who, flag)]: given out, and read there
         self.given = {flag: [] for flag in range(FLAGS)}             # the same of each flag
         self.accesses = []
         for kind, thread, *what in program:
@@ -150,26 +150,27 @@ class Twin:
         if sequential:
             self.sequential[thread].append(node)
 
-    def acquire(self, thread, scope, handed=()):
-        return self.node([thread], [node for reach, node, who in {*self.taken[thread], *handed}
-                                    if self.shape.apart(thread, who) <= min(reach, scope)])
+    def acquire(self, thread, scope, handed=(), flag=None):
+        """A node after what was given out and read: by a fence, or by an acquire of one flag."""
+        return self.node([thread], [node for reach, node, who, at in {*self.taken[thread], *handed}
+                                    if self.shape.apart(thread, who) <= min(reach, scope) and flag in (None, at)])
 
-    def release(self, thread, orders, scope):
-        return [(reach, node, thread) for reach, node in self.fenced[thread] + [(scope, self.node([thread]))] * orders]
+    def release(self, thread, orders, scope, flag):
+        return [(reach, node, thread, flag) for reach, node in self.fenced[thread] + [(scope, self.node([thread]))] * orders]
 
     def send(self, thread, flag, orders, scope, last):
-        self.given[flag] += self.release(thread, orders, scope)
+        self.given[flag] += self.release(thread, orders, scope, flag)
 
     def relay(self, thread, flag, orders, scope, last):
         self.taken[thread] += self.given[flag]
         if orders:
-            self.acquire(thread, scope)
-        self.given[flag] += self.release(thread, orders, scope)
+            self.acquire(thread, scope, flag=flag)
+        self.given[flag] += self.release(thread, orders, scope, flag)
 
     def take(self, thread, flag, orders, scope, last):
         self.taken[thread] += self.given[flag]
         if orders:
-            self.acquire(thread, scope)
+            self.acquire(thread, scope, flag=flag)
 
     def races(self):
         """The words of data at which two threads race."""

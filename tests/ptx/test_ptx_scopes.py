@@ -71,6 +71,14 @@ def test_in_a_cluster_fences_of_the_cluster_are_enough(give, take, ordered):
     assert races(f"st.global.u32 [%rd1], 7; {give} {SET}", FLAG.format(SEEN, take), 2, False) != ordered
 
 
+@pytest.mark.parametrize("then, ordered", [("st.relaxed.gpu.global.u32 [%rd2], 1;", True),
+                                           ("red.relaxed.gpu.global.add.u32 [%rd2], -1;", True),
+                                           ("st.global.u32 [%rd1], 8; st.relaxed.gpu.global.u32 [%rd2], 1;", False)])
+def test_a_strong_store_behind_a_release_of_the_same_word_hands_on_what_that_released(then, ordered):
+    give = f"st.global.u32 [%rd1], 7; st.release.gpu.global.u32 [%rd2], 2; {then}"
+    assert races(give, FLAG.format("ld.acquire.gpu.global.u32 %r6, [%rd2];", ""), 1, True) != ordered
+
+
 NEAR = {
     "release and acquire": ("st.release.cta.global.u32 [%rd2], 1;", "ld.acquire.cta.global.u32 %r6, [%rd2];", ""),
     "of several scopes": ("st.release.cta.global.u32 [%rd2], 1;", "ld.acquire.gpu.global.u32 %r6, [%rd2];", ""),

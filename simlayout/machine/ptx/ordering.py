@@ -1,9 +1,9 @@
 """What strong accesses of a PTX program order (PTX ISA, Memory Consistency Model: release and acquire patterns).
 
-A release pattern is a store or atomic that releases, or a fence and then a strong one; an acquire pattern is a load or
-atomic that acquires, or a strong one and then a fence. Who reads what a release pattern wrote, or an atomic after it, by an
-acquire pattern, knows what was done and known before it. Places are addresses: ints in global memory, (CTA, address) in
-shared.
+A release pattern is a store or atomic that releases, and then perhaps a strong one there, or a fence and then a strong one;
+an acquire pattern is a load or atomic that acquires, or a strong one and then such a one there, or a fence. Who reads what a
+release pattern wrote, or an atomic after it, by an acquire pattern, knows what was done and known before it. Places are
+addresses: ints in global memory, (CTA, address) in shared.
 """
 
 from functools import reduce
@@ -59,6 +59,7 @@ class OrderTwins:
         """Nobody has fenced, and nobody has read what others released."""
         self._fenced = {}, {}, {}                        # lane -> (met, clock) of its last fence: of a CTA, CLUSTER, GPU
         self._read = {}                                  # lane -> {(place, release): None} since its last fence of the GPU
+        self._gave = {}                                  # (lane, place) -> what it has released there last, see `_releases`
         self._handed = {}                                # lane -> {place: release} of others, until its next fence.sc
         self._made = self._taken = None                  # Fences.made: of this warp and those that it met; of these alone
 
@@ -121,7 +122,8 @@ class OrderTwins:
 
     def strong_store(self, address, lane, value, order):
         """A strong store by a lane: what was released there before is over."""
-        place, known = self.cta.launch.counters.at(address), self._releases(lane, order)
+        place = self.cta.launch.counters.at(address)
+        known = self._releases(lane, order, place)
         place.releases.clear()
         if known[GPU] is not None:
             place.release(self.cta.clocks, self.threads(np.array([lane])), value, True, *known[GPU])
@@ -137,7 +139,7 @@ class OrderTwins:
             self._acquire(place, lane, order)
         else:
             place.releases.clear()
-        known = self._releases(lane, order)
+        known = self._releases(lane, order, place)
         if known[GPU] is not None:
             starts = last is None or not last.counter
             place.release(self.cta.clocks, self.threads(np.array([lane])), left, starts, *known[GPU])
@@ -151,13 +153,19 @@ class OrderTwins:
     def _acquire(self, place, lane, order):
         release = place.releases[-1]
         if order in ACQUIRES:
-            place.acquire(self.cta.clocks, self.threads(np.array([lane])), release, home_of(self.cta), self.reach)
+            earlier = [known for at, known in self._read.get(lane, ()) if at is place]
+            for known in dict.fromkeys([*earlier, release]):
+                place.acquire(self.cta.clocks, self.threads(np.array([lane])), known, home_of(self.cta), self.reach)
         if order not in ACQUIRES or self.reach < GPU:
             self._read.setdefault(lane, {})[place, release] = None
 
-    def _releases(self, lane, order):
-        """What the lane releases to its CTA, its cluster, the GPU: (met, clock) of now, or of its last fence, or None."""
-        known, clocks = [fences.get(lane) for fences in self._fenced], self.cta.clocks
+    def _releases(self, lane, order, place):
+        """What the lane releases at a Place to its CTA, its cluster, the GPU: (met, clock) of now, or of its last fence and
+        what it has released there before, or None."""
+        known, clocks, reach = [fences.get(lane) for fences in self._fenced], self.cta.clocks, self.reach
+        if (lane, place) in self._gave and not (order in RELEASES and reach == GPU):
+            known = [*map(_both, self._gave[lane, place], known)]
         if order in RELEASES:
-            known[:self.reach + 1] = [(clocks.met, clocks.release(self.threads(np.array([lane]))))] * (self.reach + 1)
+            known[:reach + 1] = [(clocks.met, clocks.release(self.threads(np.array([lane]))))] * (reach + 1)
+            self._gave[lane, place] = known
         return known
