@@ -97,7 +97,7 @@ class Beside:
         return kept[key]
 
 
-def prepared(kernel, a, b, out, offsets, *scales, overlap=False):
+def prepared(kernel, a, b, out, offsets, *scales, overlap=True):
     """The product of `Beside.operands` as something to call again and again, as `timing.prepared`."""
     from cuda_kernels import plan_grouped_matmul
 

@@ -45,6 +45,18 @@ class Library:
         """A function that makes `count` of some calls in rotation."""
         return lambda: _rotate(calls, count)
 
+    def apart(self, calls):
+        """Calls, each behind a kernel of the library's own that adds 1 to a million numbers."""
+        numbers = self.empty((1 << 20,), "f16")
+
+        def behind(call):
+            def both():
+                numbers.__iadd__(1)
+                call()
+            return both
+
+        return [behind(call) for call in calls]
+
     def elapsed(self, work):
         """Seconds that a GPU needs for what a function launches."""
         start, end = self.event(), self.event()

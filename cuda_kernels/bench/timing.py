@@ -22,31 +22,37 @@ TOLERANCE = {"f16": 0.012, "bf16": 0.08, "e4m3": 0.25, "e5m2": 0.25, "s8": 0}
 """The largest difference from cuBLAS's result that counts as rounding, over the square root of K: operands are normal, so
 results have that size, and the worst of millions is several times as wrong as the usual one; scales make those of 8-bit
 floats up to 2.25 times as large. Integers are exact."""
+LAUNCHES = {
+    "overlap": "each as matmul launches it, so that it may begin as the one before it ends",
+    "wait": "each once the one before it has ended (overlap=False)",
+    "apart": "each behind a kernel of the library that adds 1 to a million numbers, which is in both times",
+}
+"""How products follow one another."""
+
 LOOSER = 10
 """Times as much, where the kernel accumulates in f16, or the library rounds before it multiplies by another array."""
 
 
-def compare(case, library, rounds=5, seconds=0.05, overlap=False, tune="kept"):
+def compare(case, library, rounds=5, seconds=0.05, launch="overlap", tune="kept"):
     """The Row of a Case: its kernel, and cuBLAS where the library has it, in turns.
 
-    rounds: timed rounds, after one that warms up; seconds: how long a turn lasts; overlap: kernels are launched so that each
-    begins as the one before it ends (programmatic dependent launch); tune: "kept" or "off", as of `matmul`. Raises
-    DeviceError if the product is wrong or the memory too small.
+    rounds: timed rounds, after one that warms up; seconds: how long a turn lasts; launch: of LAUNCHES; tune: "kept" or
+    "off", as of `matmul`. Raises DeviceError if the product is wrong or the memory too small.
     """
     try:
         right = library
         if case.problem.groups:
             right, library = (grouped.Beside(library, case.problem, label) for label in (grouped.LOOP, case.label))
-        sets, ours = _prepared(case, library, overlap, tune)
+        sets, ours = _prepared(case, library, launch != "wait", tune)
         if library.cublas:
             _check(right, case, ours[0], sets[0])
-        return _timed(case, library, sets, ours, rounds, seconds)
+        return _timed(case, library, sets, ours, rounds, seconds, launch == "apart")
     except library.full:
         raise DeviceError(f"{case}: the GPU's memory is too small for {case.problem.nbytes} bytes of A, B and C: leave it "
                           "out with --only or --sizes") from None
 
 
-def _prepared(case, library, overlap=False, tune="kept"):
+def _prepared(case, library, overlap=True, tune="kept"):
     """(sets of operands to rotate over, the case's kernel prepared for each)."""
     sets = rotated(library, case.problem)
     if case.problem.groups:
@@ -64,11 +70,10 @@ def by_cublas(library, sets):
     return [lambda operands=operands: library.multiply(*operands) for operands in sets]
 
 
-def _timed(case, library, sets, ours, rounds, seconds):
-    """The Row of a Case that is right."""
-    takers = [turn(library, ours, seconds)]
-    if library.cublas:
-        takers.append(turn(library, by_cublas(library, sets), seconds))
+def _timed(case, library, sets, ours, rounds, seconds, apart=False):
+    """The Row of a Case that is right. apart: with a kernel of the library between products."""
+    calls = [ours, by_cublas(library, sets)] if library.cublas else [ours]
+    takers = [turn(library, library.apart(each) if apart else each, seconds) for each in calls]
     times = alternate(takers, rounds)
     shares = [theirs / mine for mine, theirs in zip(*times)] if library.cublas else None
     microseconds = [1e6 * statistics.median(of_taker) for of_taker in times]
@@ -76,7 +81,7 @@ def _timed(case, library, sets, ours, rounds, seconds):
                microseconds[1] if shares else None, statistics.median(shares) if shares else None)
 
 
-def prepared(kernel, a, b, out, named=MappingProxyType({}), overlap=False, tune="kept"):
+def prepared(kernel, a, b, out, named=MappingProxyType({}), overlap=True, tune="kept"):
     """out = a @ b, with further arguments of `matmul` by name, as something to call again and again, on the library's
     current stream; `kernel` says what computes it.
 

@@ -150,7 +150,7 @@ def _lookup(a, b, offsets, out, kernel, overlap, tune, scale_a, scale_b):
 
 
 def grouped_matmul(a: Any, b: Any, offsets: Any, out: Any = None, *, kernel: str | Kernel = "auto", stream: Any = None,
-                   overlap: bool = False, scale_a: Any = None, scale_b: Any = None, tune: str | float = "kept") -> Any:
+                   overlap: bool = True, scale_a: Any = None, scale_b: Any = None, tune: str | float = "kept") -> Any:
     """out[i] = a[i] @ b[g] for the rows i of each group g, as torch._grouped_mm and torch._scaled_grouped_mm.
 
     a (rows, K), b (groups, K, N): arrays on one GPU as `matmul` takes them, of any strides that it takes; a is read in place
@@ -176,7 +176,7 @@ def grouped_matmul(a: Any, b: Any, offsets: Any, out: Any = None, *, kernel: str
     return launched(recipe, a, out, at_a, at_b, at_c, at_more, stream)
 
 
-def plan_grouped_matmul(a: Any, b: Any, offsets: Any, out: Any, *, kernel: str | Kernel = "auto", overlap: bool = False,
+def plan_grouped_matmul(a: Any, b: Any, offsets: Any, out: Any, *, kernel: str | Kernel = "auto", overlap: bool = True,
                         scale_a: Any = None, scale_b: Any = None, tune: str | float = "kept") -> Prepared:
     """Prepares a grouped product for many calls: returns a Prepared, which is called with a stream or without one.
 

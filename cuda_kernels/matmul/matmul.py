@@ -113,7 +113,7 @@ def _lookup(a, b, out, kernel, overlap, tune, more, finishing):
 
 
 def matmul(a: Any, b: Any, out: Any = None, *, kernel: str | Kernel = "auto", stream: Any = None,
-           overlap: bool = False, scale_a: Any = None, scale_b: Any = None, alpha: float = 1.0, beta: float | None = None,
+           overlap: bool = True, scale_a: Any = None, scale_b: Any = None, alpha: float = 1.0, beta: float | None = None,
            residual: Any = None, bias: Any = None, activation: str | None = None, multiply: Any = None,
            tune: str | float = "kept") -> Any:
     """a @ b by NumPy's rules, for arrays on one GPU; or activation(alpha (a @ b) + beta residual + bias) * multiply.
@@ -140,8 +140,9 @@ def matmul(a: Any, b: Any, out: Any = None, *, kernel: str | Kernel = "auto", st
 
     kernel: "auto", a name, a `Kernel` or a `Hopper` configuration, of which the types, the orders of memory, the scales and
     the epilogue become those of the arguments. stream: where to launch, a handle or a torch, CuPy, Numba or cuda.core
-    stream; by default the current stream of the arrays' library. overlap: whether the kernel may start while the one ahead
-    of it in the stream ends (programmatic dependent launch); it reads and writes the arrays only after that one has ended.
+    stream; by default the current stream of the arrays' library. overlap: whether the kernel may be launched before the one
+    ahead of it in the stream has ended (programmatic dependent launch), from CUDA 12.3 on; it reads and writes memory only
+    once that one has ended, and a kernel behind it begins as ever, unless that is launched to overlap, too.
 
     tune: "kept" (a configuration that was measured on this GPU and is kept on disk, by `simlayout tune` say, is used), "off"
     (it is not), or a number of seconds: where nothing is kept for this product its likeliest configurations are measured
@@ -156,7 +157,7 @@ def matmul(a: Any, b: Any, out: Any = None, *, kernel: str | Kernel = "auto", st
     return launched(recipe, a, out, at_a, at_b, at_c, at_more, stream)
 
 
-def plan_matmul(a: Any, b: Any, out: Any, *, kernel: str | Kernel = "auto", overlap: bool = False, scale_a: Any = None,
+def plan_matmul(a: Any, b: Any, out: Any, *, kernel: str | Kernel = "auto", overlap: bool = True, scale_a: Any = None,
                 scale_b: Any = None, alpha: float = 1.0, beta: float | None = None, residual: Any = None, bias: Any = None,
                 activation: str | None = None, multiply: Any = None, tune: str | float = "kept") -> Prepared:
     """Prepares out = a @ b for many calls: returns a Prepared, which is called with a stream or without one.

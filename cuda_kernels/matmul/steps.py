@@ -16,7 +16,7 @@ from cuda_kernels.matmul.choose.wanted import Wanted
 from cuda_kernels.matmul.finish import Finish
 from cuda_kernels.matmul.product import ALIGNED, Work, copied, work_of
 from cuda_kernels.matmul.tune.kept import kept
-from cuda_kernels.run.driver import Shape, TensorMapMaker
+from cuda_kernels.run.driver import OVERLAPS, Shape, TensorMapMaker
 from cuda_kernels.run.step import Step, step_of
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import DeviceError, SimlayoutError
@@ -58,14 +58,15 @@ class Input:
 
 class Steps:
     """Builds the steps of one product. types: dtype names of a and b; out: of c; aligned: {role: whether the base address is
-    16-byte aligned; "added": whether those of all that is read beside c are}; overlap: whether the kernels may start before
-    the ones ahead of them have ended; scales: {"a": Scales of a, "b": of b}, {} of a product without scales; finish: the
-    Finish of its elements; use_kept: whether what tuning has kept is used. wanted: once it is built, the Wanted; None of
-    other kernels."""
+    16-byte aligned; "added": whether those of all that is read beside c are}; overlap: whether the kernels may be launched
+    before the ones ahead of them have ended, where the driver can; scales: {"a": Scales of a, "b": of b}, {} of a product
+    without scales; finish: the Finish of its elements; use_kept: whether what tuning has kept is used. wanted: once it is
+    built, the Wanted; None of other kernels."""
 
-    def __init__(self, cuda, device, types, out, aligned, overlap=False, scales=None, finish=None, use_kept=False):
+    def __init__(self, cuda, device, types, out, aligned, overlap=True, scales=None, finish=None, use_kept=False):
         self.cuda, self.device, self.types, self.out, self.aligned = cuda, device, types, out, aligned
-        self.overlap, self.scales, self.use_kept, self.wanted = overlap, scales or {}, use_kept, None
+        self.overlap = overlap and cuda.version >= OVERLAPS
+        self.scales, self.use_kept, self.wanted = scales or {}, use_kept, None
         self.finish = finish or Finish()
         self.capability = cuda.capability(device)
         self.sms = cuda.multiprocessors(device)
@@ -221,7 +222,7 @@ class HopperSteps(Steps):
         spare = kernel.workspace(problem)
         self.split, self.counters = max(self.split, spare["split"]), max(self.counters, spare["counters"])
         shape = Shape(launched.grid, (launched.block, 1, 1), launched.shared_bytes, together=launched.together,
-                      overlap=self.overlap and not launched.together)
+                      overlap=self.overlap)
         makers = self.makers(kernel, inputs, m, work.count)
         handle = self.compiled(kernel)
         for i, piece in enumerate(work.pieces):
@@ -330,7 +331,7 @@ class MmaSteps(Steps):
         self.kernel = kernel
 
 
-def steps_for(kernel, cuda, device, types, out, aligned, overlap=False, scales=None, finish=None, use_kept=False,
+def steps_for(kernel, cuda, device, types, out, aligned, overlap=True, scales=None, finish=None, use_kept=False,
               builder=HopperSteps):
     """(Steps, kernel): the builder for a kernel that a caller named, on a device.
 

@@ -29,6 +29,8 @@ PROMOTION = 2
 off lines, two steps along K need a part of one each: there 22 products that wait for DRAM took 2.9 percent less than without
 promotion on an H100, and 2.6 on an H200 (geometric means, at most 0.1 more; tests/data/promotion.json), and 6 whose rows
 start on lines as long. With 256 bytes some took up to 16 percent longer."""
+OVERLAPS = 12030
+"""The first driver (CUDA 12.3) that captures launches which overlap into a graph, whose edges say when they begin."""
 NO_CONTEXT = (3, 201)
 """CUDA_ERROR_NOT_INITIALIZED and CUDA_ERROR_INVALID_CONTEXT: the thread has no current context."""
 

@@ -101,12 +101,16 @@ class TimedLibrary(FakeLibrary):
         return 0
 
     def configuration(self, kernel, parameters):
-        """What a launch executes, with its order of tiles, which is a parameter."""
+        """What a launch executes, with what is passed to it: its order of tiles, and whether the next may begin early."""
         config = launched_as(self.programs[kernel.value])
         if not isinstance(config, Hopper):
             return config
-        at = [argument.name for argument in SIGNATURE].index("group")
-        return replace(config, group=value(ctypes.c_int32, value(ctypes.c_uint64, parameters.value + 8 * at)))
+        names = [argument.name for argument in SIGNATURE]
+
+        def passed(name):
+            return value(ctypes.c_int32, value(ctypes.c_uint64, parameters.value + 8 * names.index(name)))
+
+        return replace(config, group=passed("group"), early=bool(passed("early")))
 
     def cuLaunchKernelEx(self, config, kernel, parameters, extra):
         program = self.configuration(kernel, parameters)

@@ -211,7 +211,8 @@ class Run:
         config = self.options
         values = self.read(" ".join(a.type for a in self.kernel.signature[3:]), 3)
         c, M, N, K, count, batched_a, batched_b, ldc, matrix_c, whole, parts, split, counters, *order = values
-        order, scales = order[:7], order[7:]
+        order, early, scales = order[:7], order[7], order[8:]
+        assert early in (0, 1)
         scales, added = (scales[:6], scales[6:]) if config.scaled else ([], scales)
         a, b = (self.array_of_map(i, dtype) for i, dtype in enumerate(config.types))
         if config.grouped:

@@ -1,5 +1,6 @@
 """The host side of matmul on a fake driver that computes with NumPy from the bytes of a launch's parameters."""
 
+import ctypes
 import dataclasses
 import subprocess
 import sys
@@ -272,18 +273,42 @@ def test_a_kernel_that_reads_b_by_rows_gets_it_so(machine, lie_a, lie_b, lie_c, 
     assert library.launches[-1][0].name == "warptile" or lie_c == "F"
 
 
-def test_only_kernels_that_wait_for_the_one_before_may_overlap_it(machine):
+def test_kernels_that_wait_for_the_one_before_overlap_it_unless_they_are_not_to(machine):
     library, torch = machine
     library.attributes[16] = 8
     a, b = torch.Tensor(aligned(numbers((128, 4096)))), torch.Tensor(aligned(numbers((4096, 256), seed=1)))
     out = torch.Tensor(aligned(np.zeros((128, 256), np.float16)))
     overlapping, together = (driver.PROGRAMMATIC_SERIALIZATION,), (driver.COOPERATIVE,)
     for overlap, config, wanted in (
-            (False, Hopper(), ()), (True, Hopper(), overlapping), (True, Hopper(split=True), together),
+            (False, Hopper(), ()), (True, Hopper(), overlapping), (True, Hopper(split=True), overlapping + together),
+            (False, Hopper(split=True), together),
             (True, Hopper(128, 128, 4, 1, slices=2), overlapping)):
         host.plan_matmul(a, b, out, kernel=config, overlap=overlap)()
         host.matmul(a, b, out, kernel=config, overlap=overlap)
         assert [launch[5] for launch in library.launches[-2:]] == [wanted] * 2
+    host.matmul(a, b, out, kernel="mma_permuted")
+    assert library.launches[-1][5] == ()                 # which would not wait
+
+
+@pytest.mark.parametrize("version, overlaps", [(12020, False), (12030, True)])
+def test_launches_overlap_where_the_driver_can_capture_that(monkeypatch, version, overlaps):
+    library, torch = install(monkeypatch)
+    monkeypatch.setattr(driver.cuda(), "version", version)
+    x = torch.Tensor(aligned(numbers((16, 16))))
+    host.matmul(x, x)
+    assert library.launches[-1][5] == (driver.PROGRAMMATIC_SERIALIZATION,) * overlaps
+
+
+@pytest.mark.parametrize("early", [False, True])
+def test_whether_the_next_kernel_may_begin_early_is_passed_and_not_compiled(machine, early):
+    library, torch = machine
+    a, b, out = (torch.Tensor(aligned(numbers((64, 64)))) for _ in range(3))
+    config = Hopper(64, 64, 4, 1, early=early)
+    prepared = host.plan_matmul(a, b, out, kernel=config)
+    assert prepared.kernel.options.early == early and not prepared.kernel.compiled_as.options.early
+    names = [argument.name for argument in prepared.kernel.signature]
+    places = prepared.launches[0].parameters.places
+    assert ctypes.c_int32.from_address(places[names.index("early")]).value == early
 
 
 @pytest.mark.parametrize("ctas, split", [(132, True), (40, False)])
@@ -294,7 +319,7 @@ def test_tiles_are_cut_in_clusters_only_where_all_that_wait_for_one_another_are_
     config = Hopper(64, 64, 4, 1, split=True, cluster_m=2)
     host.matmul(a, b, kernel=config)
     ((program, grid, *_, attributes),) = library.launches
-    assert (program.split, attributes) == (split, (2,) if split else ()) and (grid[0] > 40) == split
+    assert (program.split, attributes) == (split, (6, 2) if split else (6,)) and (grid[0] > 40) == split
 
 
 def test_bare_addresses_are_told_apart_by_gpu(monkeypatch):

@@ -19,7 +19,7 @@ from cuda_kernels.run import driver, turns
 from simlayout.errors import DeviceError, SimlayoutError
 
 host = sys.modules["cuda_kernels.matmul.matmul"]
-MOST = 6
+MOST, BOTH = 6, 2
 FIGURES = figures.FIGURES["NVIDIA H100 80GB HBM3"]
 PRODUCT = Wanted(200, 136, 64)
 
@@ -29,6 +29,7 @@ def gpu(monkeypatch, tmp_path):
     """A TimedLibrary where matmul finds it, with a folder to keep results in."""
     monkeypatch.setenv("SIMLAYOUT_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(measure, "MOST", MOST)
+    monkeypatch.setattr(measure, "BOTH", BOTH)
     monkeypatch.setattr(turns, "ROTATED", 1e5)
     monkeypatch.setattr(entrants, "BLOCK", 1009)
     monkeypatch.setattr(measure, "compile_ahead", lambda programs, version: len(programs))
@@ -45,7 +46,7 @@ def tensors(library, M, N, K, dtype=np.float16):
 
 def fastest(library, number, wanted=PRODUCT):
     """Makes candidate `number` the fastest, the others slower the earlier they are estimated; returns it."""
-    configs = likely(wanted, FIGURES, MOST)
+    configs = measure.contenders(wanted, FIGURES)
     seen = {as_launched(config, wanted): 30.0 - i for i, config in enumerate(configs)}
     seen[as_launched(configs[number], wanted)] = 5.0
     library.takes = lambda config: seen.get(config, 50.0)
@@ -58,15 +59,16 @@ def as_launched(config, wanted):
     return replace(config, group=config.order(*config.turned(wanted.M, wanted.N), 1, rows, 1)[0])
 
 
-@pytest.mark.parametrize("number", [0, 2, MOST - 1])
+@pytest.mark.parametrize("number", [0, 2, MOST - 1, MOST, MOST + 1])
 def test_the_fastest_is_kept_and_said_beside_what_the_estimate_chose(gpu, number):
     best, said = fastest(gpu, number), []
     found = measure.tune(driver.cuda(), 0, PRODUCT, 0.001, said.append)
-    assert (found.config, found.us, found.tried) == (best, pytest.approx(5), MOST)
+    assert (found.config, found.us, found.tried) == (best, pytest.approx(5), MOST + BOTH)
     assert found.chosen_us == pytest.approx(5 if number == 0 else 30)
     assert choose(PRODUCT, FIGURES) == likely(PRODUCT, FIGURES, 1)[0]
+    assert (best.early != choose(PRODUCT, FIGURES).early) == (number >= MOST)
     assert kept.kept(driver.cuda(), 0, PRODUCT) == best
-    assert len([line for line in said if " us  " in line]) == MOST and "kept in" in said[-1]
+    assert len([line for line in said if " us  " in line]) == MOST + BOTH and "kept in" in said[-1]
     assert f"{1 if number == 0 else 6}.000 times as fast as the estimate's choice" in said[-2]
 
 
@@ -80,18 +82,18 @@ def test_the_fastest_is_kept_and_said_beside_what_the_estimate_chose(gpu, number
     Wanted(64, 72, 384, 2, types=("e4m3", "e5m2"), out="bf16", scaled="1x128", grouped=True)], ids=str)
 def test_every_kind_of_product_is_measured_and_nothing_stays_in_memory(gpu, wanted):
     found = measure.tune(driver.cuda(), 0, wanted, 0.001)
-    assert found.tried == MOST and found.config.out == wanted.out and not gpu.alive and not gpu.contexts
+    assert found.tried == MOST + BOTH and found.config.out == wanted.out and not gpu.alive and not gpu.contexts
 
 
 def test_what_is_wrong_is_left_out_though_it_is_fast(gpu):
     best, said = fastest(gpu, 1), []
     gpu.wrong = {as_launched(best, PRODUCT)}
     found = measure.tune(driver.cuda(), 0, PRODUCT, 0.001, said.append)
-    assert found.config != best and found.tried == MOST - 1
+    assert found.config != best and found.tried == MOST + BOTH - 1
     assert any("left out" in line and "wrong by inf" in line for line in said)
     gpu.wrong = {as_launched(choose(PRODUCT, FIGURES), PRODUCT)}
     assert "the choice of the estimate is not right" in measure.tune(driver.cuda(), 0, PRODUCT, 0.001).result
-    gpu.wrong = {as_launched(config, PRODUCT) for config in likely(PRODUCT, FIGURES, MOST)}
+    gpu.wrong = {as_launched(config, PRODUCT) for config in measure.contenders(PRODUCT, FIGURES)}
     assert measure.tune(driver.cuda(), 0, PRODUCT, 0.001, said.append) is None and "nothing is kept" in said[-1]
 
 

@@ -70,7 +70,9 @@ class Hopper:
       holds; group: rows of tiles walked together, of a grouped product tiles along the rows of a group;
     - cluster_m, cluster_n: CTAs of a cluster with tiles below one another, which share the loads of B, and beside one
       another, which share those of A;
-    - split: tiles may be cut along K; slices: CTAs of a cluster that compute one tile, each a part of K.
+    - split: tiles may be cut along K; slices: CTAs of a cluster that compute one tile, each a part of K;
+    - early: once all CTAs have begun, those of the next kernel in the stream may take SMs that are free, if it was launched
+      to overlap; else they are launched when all CTAs have ended. In both cases they wait until this kernel has ended.
     """
 
     tile_m: int = 128
@@ -99,6 +101,7 @@ class Hopper:
     bands: int = 1
     pingpong: bool = False
     grouped: bool = False
+    early: bool = False
     body: str = "wgmma_persistent"
 
     def __post_init__(self):
@@ -385,8 +388,8 @@ class Hopper:
 
     @property
     def program(self):
-        """What is compiled: the configuration without what is only passed to the kernel, its order of tiles."""
-        return replace(self, group=Hopper.group)
+        """What is compiled: the configuration without what is only passed to the kernel."""
+        return replace(self, group=Hopper.group, early=Hopper.early)
 
 
 def widest_box(columns, c_major):

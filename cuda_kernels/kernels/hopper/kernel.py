@@ -79,6 +79,7 @@ SIGNATURE = (
     Argument("by_last", "u64", "divider by the rows of the last group", _ordered(4)),
     Argument("by_parts", "u64", "divider by the parts of a tile", _ordered(5)),
     Argument("by_left", "u64", "divider by the tiles that are cut", _ordered(6)),
+    Argument("early", "s32", "whether the next kernel may begin early", lambda kernel, problem: int(kernel.options.early)),
 )
 """The arguments of all bodies. Dividers: see `order.divider`."""
 
@@ -186,7 +187,7 @@ class HopperKernel(Gemm):
 
     @property
     def compiled_as(self):
-        """The kernel without what is only passed at the launch: its order of tiles."""
+        """The kernel without what is only passed at the launch."""
         return HopperKernel(self.options.body, "", self.options.program)
 
     @cached_property

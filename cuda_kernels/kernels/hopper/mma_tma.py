@@ -216,12 +216,13 @@ def make_body(config):
             bar_sync()
 
     def gemm(map_a, map_b, map_c, c, M, N, K, matrices, batched_a, batched_b, ldc, matrix_c, whole, parts, workspace,
-             counters, group, by_matrix, by_group, by_rows, by_last, by_parts, by_left):
+             counters, group, by_matrix, by_group, by_rows, by_last, by_parts, by_left, early):
         tid, smem = tid_x(), aligned_shared()
         if tid == 0:
             begin(smem, map_a, map_b)
         meet()
-        griddepcontrol_launch_dependents()
+        if early:
+            griddepcontrol_launch_dependents()
         griddepcontrol_wait()
         tiles_m, tiles_n = quotient(M + below * rows - 1, below * rows), quotient(N + beside * cols - 1, beside * cols)
         tile_row, tile_col, matrix = tile_of(first_unit(), tiles_m, tiles_n, (group, by_matrix, by_group, by_rows, by_last))

@@ -81,9 +81,9 @@ def make_body(config):
 
     Its arguments: tensor maps of A, B and C; the address of C; M, N, K; matrices in the batch; 1 or 0: whether A and B have
     a matrix each; elements from row to row of C and bytes from matrix to matrix; tiles that are one unit of work, and into
-    how many parts each of the others is cut, with their workspace and counters (`split`); `Hopper.order`; of a scaled
-    configuration the address and two steps of the scales of A and of B; with an epilogue the bits of alpha and beta, and the
-    addresses of the bias, the residual and what is multiplied.
+    how many parts each of the others is cut, with their workspace and counters (`split`); `Hopper.order`; 1 or 0:
+    whether the next kernel may begin early; of a scaled configuration the address and two steps of the scales of A and of B;
+    with an epilogue the bits of alpha and beta, and the addresses of the bias, the residual and what is multiplied.
 
     The producer and the consumers get them in tuples. work: how many units of work there are, how tiles are cut
     (`cutting_of`), steps of a tile along K, the order of tiles (`order_of`). target: the map of C, c, bytes from
@@ -105,7 +105,7 @@ def make_body(config):
     fewer, more = make_change_registers(config)
 
     def gemm(map_a, map_b, map_c, c, M, N, K, matrices, batched_a, batched_b, ldc, matrix_c, whole, parts, workspace,
-             counters, group, by_matrix, by_group, by_rows, by_last, by_parts, by_left):
+             counters, group, by_matrix, by_group, by_rows, by_last, by_parts, by_left, early):
         tid, smem, rank = tid_x(), aligned_shared(), rank_in_cluster()
         tiles_m, tiles_n = quotient(M + below * rows - 1, below * rows), quotient(N + beside * cols - 1, beside * cols)
         order = ordered((group, by_matrix, by_group, by_rows, by_last), matrices, M, N)
@@ -119,7 +119,8 @@ def make_body(config):
                 begin(smem, map_a, map_b)
             show_mbarriers()
             fewer()
-            griddepcontrol_launch_dependents()           # the next kernel may take SMs as this one leaves them
+            if early:
+                griddepcontrol_launch_dependents()       # the next kernel may begin on the SMs that this one leaves free
             griddepcontrol_wait()                        # what the one before has written is there
             there = counted(work, tiles_m, tiles_n)
             if uniform(s32(u32(tid) // u32(LANES))) == 4 * consumers if by_warp else tid == 128 * consumers:
@@ -133,32 +134,31 @@ def make_body(config):
                 prefetch_tensormap(map_c)
             await_mbarriers()
             more()
-            griddepcontrol_launch_dependents()
             griddepcontrol_wait()
             target = (map_c, c, matrix_c, (M, N, ldc), (workspace, counters))
             consume(smem, rank, s32(tid % 128), warpgroup, target, tiles_m, tiles_n, counted(work, tiles_m, tiles_n))
 
     def scaled_gemm(map_a, map_b, map_c, c, M, N, K, matrices, batched_a, batched_b, ldc, matrix_c, whole, parts, workspace,
-                    counters, group, by_matrix, by_group, by_rows, by_last, by_parts, by_left, scale_a, step_a, deep_a,
-                    scale_b, step_b, deep_b):
+                    counters, group, by_matrix, by_group, by_rows, by_last, by_parts, by_left, early, scale_a, step_a,
+                    deep_a, scale_b, step_b, deep_b):
         lines = ldc, (scale_a, step_a, deep_a), (scale_b, step_b, deep_b), 0
         gemm(map_a, map_b, map_c, c, M, N, K, matrices, batched_a, batched_b, lines, matrix_c, whole, parts, workspace,
-             counters, group, by_matrix, by_group, by_rows, by_last, by_parts, by_left)
+             counters, group, by_matrix, by_group, by_rows, by_last, by_parts, by_left, early)
 
     def finished_gemm(map_a, map_b, map_c, c, M, N, K, matrices, batched_a, batched_b, ldc, matrix_c, whole, parts,
-                      workspace, counters, group, by_matrix, by_group, by_rows, by_last, by_parts, by_left, alpha, beta,
-                      bias, residual, multiply):
+                      workspace, counters, group, by_matrix, by_group, by_rows, by_last, by_parts, by_left, early, alpha,
+                      beta, bias, residual, multiply):
         lines = ldc, 0, 0, (f32_of_bits(alpha), f32_of_bits(beta), bias)
         gemm(map_a, map_b, map_c, (c, residual, multiply), M, N, K, matrices, batched_a, batched_b, lines, matrix_c, whole,
-             parts, workspace, counters, group, by_matrix, by_group, by_rows, by_last, by_parts, by_left)
+             parts, workspace, counters, group, by_matrix, by_group, by_rows, by_last, by_parts, by_left, early)
 
     def scaled_finished_gemm(map_a, map_b, map_c, c, M, N, K, matrices, batched_a, batched_b, ldc, matrix_c, whole, parts,
-                             workspace, counters, group, by_matrix, by_group, by_rows, by_last, by_parts, by_left, scale_a,
-                             step_a, deep_a, scale_b, step_b, deep_b, alpha, beta, bias, residual, multiply):
+                             workspace, counters, group, by_matrix, by_group, by_rows, by_last, by_parts, by_left, early,
+                             scale_a, step_a, deep_a, scale_b, step_b, deep_b, alpha, beta, bias, residual, multiply):
         added = f32_of_bits(alpha), f32_of_bits(beta), bias
         lines = ldc, (scale_a, step_a, deep_a), (scale_b, step_b, deep_b), added
         gemm(map_a, map_b, map_c, (c, residual, multiply), M, N, K, matrices, batched_a, batched_b, lines, matrix_c, whole,
-             parts, workspace, counters, group, by_matrix, by_group, by_rows, by_last, by_parts, by_left)
+             parts, workspace, counters, group, by_matrix, by_group, by_rows, by_last, by_parts, by_left, early)
 
     bodies = {(False, False): gemm, (True, False): scaled_gemm, (False, True): finished_gemm,
               (True, True): scaled_finished_gemm}

@@ -39,14 +39,15 @@ def make_body(config):
     scalar = SUMS[config.sums].scalar
 
     def gemm(map_a, map_b, map_c, c, M, N, K, matrices, batched_a, batched_b, ldc, matrix_c, whole, parts, workspace,
-             counters, group, by_matrix, by_group, by_rows, by_last, by_parts, by_left):
+             counters, group, by_matrix, by_group, by_rows, by_last, by_parts, by_left, early):
         tid, smem = tid_x(), aligned_shared()
         mbarrier = u32(smem + at_mbarrier)
         if tid == 0:
             mbarrier_init(mbarrier, u32(1))
             fence_mbarrier_init()
         bar_sync()
-        griddepcontrol_launch_dependents()
+        if early:
+            griddepcontrol_launch_dependents()
         griddepcontrol_wait()
         tiles_m, tiles_n = quotient(M + rows - 1, rows), quotient(N + cols - 1, cols)
         matrix = quotient(ctaid_x(), tiles_m * tiles_n)

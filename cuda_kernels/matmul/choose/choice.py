@@ -55,13 +55,15 @@ def ranked(wanted, gpu):
     programs = np.argsort(candidates.times(candidates.work(*product), gpu), kind="stable")
     for near in (programs[:LIKELY], programs):
         estimates = candidates.take(near).in_orders(ORDERS)
-        times = estimates(*product, narrow=narrow)
+        work = estimates.work(*product, narrow=narrow)
+        times = estimates.corrected(work, estimates.times(work, gpu), gpu)
+        early = estimates.early(work, times, gpu.sms)
         if near is not programs and (config := by_sectors(wanted, gpu)) is not None:
             yield float(times.min()), config
         for i in np.argsort(times, kind="stable").tolist():
             config = suited(estimates.configs[i], wanted)
             if config is not None:
-                yield float(times[i]), _without_split(config, wanted, gpu.sms)
+                yield float(times[i]), replace(_without_split(config, wanted, gpu.sms), early=bool(early[i]))
 
 
 def _ranked_groups(wanted, deep, gpu, misalignment):
