@@ -97,7 +97,7 @@ def make_body(config):
                      1 + LANES * scales, config.consumers * (slices > 1))
     begin, rank_in_cluster = ring.begin, ctas.rank
     unit_at = slice_of if slices > 1 else unit_of if config.split else tile_unit
-    walk, by_warp = make_walk(config, ctas), config.grouped
+    walk, by_warp, reads_first = make_walk(config, ctas), config.grouped, config.grouped or config.lines_scales > 0
     produce = make_produce(config, places, ring, ctas, unit_at, walk)
     produce_scales = make_produce_scales(config, places, ring, ctas, unit_at, walk) if scales else None
     consume, ordered, counted = make_consume(config, places, ring, ctas, unit_at, walk), walk.ordered, walk.counted
@@ -121,12 +121,14 @@ def make_body(config):
             fewer()
             if early:
                 griddepcontrol_launch_dependents()       # the next kernel may begin on the SMs that this one leaves free
-            griddepcontrol_wait()                        # what the one before has written is there
-            there = counted(work, tiles_m, tiles_n)
-            if uniform(s32(u32(tid) // u32(LANES))) == 4 * consumers if by_warp else tid == 128 * consumers:
-                produce(smem, rank, (map_a, map_b, batched_a, batched_b), tiles_m, tiles_n, there)
-            if scales and uniform(s32(u32(tid) // u32(LANES))) == 4 * consumers + 1:
-                produce_scales(smem, rank, (M, N, ldc), tiles_m, tiles_n, there)
+            warp = uniform(s32(u32(tid) // u32(LANES)))
+            if warp <= 4 * consumers + scales:           # the others have nothing to do
+                griddepcontrol_wait()                    # what the kernel before has written is there, and it reads no more
+                there = counted(work, tiles_m, tiles_n)
+                if warp == 4 * consumers if by_warp else tid == 128 * consumers:
+                    produce(smem, rank, (map_a, map_b, batched_a, batched_b), tiles_m, tiles_n, there)
+                if scales and warp == 4 * consumers + 1:
+                    produce_scales(smem, rank, (M, N, ldc), tiles_m, tiles_n, there)
             if slices > 1 and below * beside == 1:
                 cluster_wait()
         else:
@@ -134,7 +136,8 @@ def make_body(config):
                 prefetch_tensormap(map_c)
             await_mbarriers()
             more()
-            griddepcontrol_wait()
+            if reads_first:                              # else what the producer loads tells them that it has waited
+                griddepcontrol_wait()
             target = (map_c, c, matrix_c, (M, N, ldc), (workspace, counters))
             consume(smem, rank, s32(tid % 128), warpgroup, target, tiles_m, tiles_n, counted(work, tiles_m, tiles_n))
 
