@@ -1,10 +1,12 @@
-"""What it takes that products in a row overlap: what the choice of Hopper's option `early` was fitted to.
+"""What it takes that a product is launched to overlap the kernel ahead of it: what `cuda_kernels.run.driver.Launch` and the
+choice of Hopper's option `early` go by.
 
     python -m cuda_kernels.lab.overlap --json FILE [--sets unseen models] [--seed 2026] [--seconds 0.01]
 
-Of each product it times what `matmul` chooses, each launch once the one before it has ended (wait), launched to overlap
-while the next may not begin early (late) or may (early), and torch's cuBLAS: all four in turns, first product behind
-product, then each product behind a kernel of torch's own (`cuda_kernels.bench.timing`).
+Of each product it times what `matmul` chooses, each launch once the kernel ahead has ended (wait), launched to overlap while
+what follows may not begin early (late) or may (early), and torch's cuBLAS, in turns: product behind product in a CUDA graph
+(row), each behind a kernel of torch's that adds 1 to a million numbers in a graph (graph), and the same in a stream to which
+all was launched while the GPU slept (stream). Times of the latter two are of both kernels.
 """
 
 import statistics
@@ -22,38 +24,62 @@ from simlayout.errors import SimlayoutError
 from simlayout.files import write_record
 
 WAYS = {"wait": (False, False), "late": (True, False), "early": (True, True)}
-"""(whether launches overlap, Hopper's option `early`)."""
+"""(whether a launch overlaps, Hopper's option `early`)."""
 
+SITUATIONS = "row", "graph", "stream"
 ROUNDS = 3
+
+QUEUED, ASLEEP = 40, 4_000_000
+"""Calls that are launched while the GPU sleeps, and for how many clocks: at least twice as long as launching takes."""
 
 
 def measure(library, case, seconds):
-    """([microseconds of each of WAYS and of cuBLAS, product behind product], [the same, each behind another kernel], the
-    configuration) of a Case."""
+    """([microseconds of each of WAYS and of cuBLAS] in each of SITUATIONS, the configuration) of a Case."""
     sets = rotated(library, case.problem)
     kernel = prepared("auto", *sets[0], tune="off").kernel
-    calls = [[prepared(kernel.variant(early=early), *operands, overlap=overlap) for operands in sets]
+    calls = [[_always(library, prepared(kernel.variant(early=early), *operands, overlap=overlap)) for operands in sets]
              for overlap, early in WAYS.values()]
     calls.append(by_cublas(library, sets))
-    return *(_times(library, each, seconds) for each in (calls, [library.apart(c) for c in calls])), kernel.options
+    behind = [library.apart(each) for each in calls]
+    takers = ([turn(library, each, seconds) for each in calls], [turn(library, each, seconds) for each in behind],
+              [lambda each=each: _queued(library, each) for each in behind])
+    times = [[round(1e6 * statistics.median(of), 2) for of in alternate(of_all, ROUNDS)] for of_all in takers]
+    return times, kernel.options
 
 
-def _times(library, calls, seconds):
-    turns = [turn(library, each, seconds) for each in calls]
-    return [round(1e6 * statistics.median(times), 2) for times in alternate(turns, ROUNDS)]
+def _always(library, plan):
+    """A call of what `plan_matmul` has prepared that overlaps wherever it is captured, too."""
+    def call():
+        stream = library.torch.cuda.current_stream().cuda_stream
+        for launch in plan.launches:
+            launch.bare(stream)()
+
+    return call
+
+
+def _queued(library, calls):
+    """Seconds of one of some calls on a stream, launched so far ahead that the host does not count."""
+    start, end = library.event(), library.event()
+    library.torch.cuda.synchronize()
+    library.torch.cuda._sleep(ASLEEP)
+    start.record()
+    for i in range(QUEUED):
+        calls[i % len(calls)]()
+    end.record()
+    end.synchronize()
+    return library.milliseconds(start, end) / 1e3 / QUEUED
 
 
 def row_text(row):
-    """A row of the record as a line.
+    """A row of the record as a line: of each situation the microseconds that wait, and what the others take more.
 
-    >>> row_text([[64, 72, 128, "f16"], {}, [4.0, 3.6, 3.0, 4.4], [6.0, 5.7, 5.7, 6.6]])
-    '    64 x    72 x   128 f16        4.00 us, late 0.900, early 0.750, cuBLAS 1.100; apart 0.950, 0.950, 1.100'
+    >>> row_text([[64, 72, 128, "f16"], {}, [4.0, 3.75, 3.0, 4.5], [6.0, 6.25, 6.25, 6.5]])
+    '    64 x    72 x   128 f16   row    4.00 -0.25 -1.00 +0.50; graph    6.00 +0.25 +0.25 +0.50'
     """
-    (M, N, K, dtype), _, row, apart = row
-    late, early, cublas = (us / row[0] for us in row[1:])
-    between = ", ".join(f"{us / apart[0]:.3f}" for us in apart[1:])
-    return (f"{M:>6} x{N:>6} x{K:>6} {dtype:<5}{row[0]:>10.2f} us, late {late:.3f}, early {early:.3f}, cuBLAS {cublas:.3f}; "
-            f"apart {between}")
+    (M, N, K, dtype), _, *situations = row
+    said = (f"{name} {wait:>7.2f} {late - wait:+.2f} {early - wait:+.2f} {cublas - wait:+.2f}"
+            for name, (wait, late, early, cublas) in zip(SITUATIONS, situations))
+    return f"{M:>6} x{N:>6} x{K:>6} {dtype:<5} " + "; ".join(said)
 
 
 def main(arguments=None):
@@ -67,17 +93,17 @@ def main(arguments=None):
     library, rows = torch_library("cuBLAS is torch's"), []
     cases = [case for case in cases_of(options.sets, seed=options.seed) if case.problem.dtype in ("f16", "bf16")]
     compile_cases(cases, use_kept=False)
-    head = {**where_and_when("cuda_kernels.lab.overlap", arguments), "library": library.version, "ways": [*WAYS, "cublas"]}
     try:
         for case in cases:
-            p, (in_row, apart, config) = case.problem, measure(library, case, options.seconds)
-            rows.append([[p.M, p.N, p.K, p.dtype], as_f16(config).changes, in_row, apart])
+            p, (times, config) = case.problem, measure(library, case, options.seconds)
+            rows.append([[p.M, p.N, p.K, p.dtype], as_f16(config).changes, *times])
             library.free()
             print(row_text(rows[-1]), flush=True)
     except KeyboardInterrupt:
         print(f"interrupted after {len(rows)} of {len(cases)} products", file=sys.stderr)
     if options.json and rows:
-        write_record(options.json, head, rows=rows)
+        head = {**where_and_when("cuda_kernels.lab.overlap", arguments), "library": library.version}
+        write_record(options.json, {**head, "times": SITUATIONS, "of each": [*WAYS, "cublas"]}, rows=rows)
     return 0
 
 

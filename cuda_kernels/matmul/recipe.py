@@ -13,7 +13,7 @@ from cuda_kernels.matmul import arrays
 from cuda_kernels.matmul.arrays import contiguous, extent, look
 from cuda_kernels.matmul.product import check_strides
 from cuda_kernels.matmul.workspace import Workspaces
-from cuda_kernels.run.driver import STREAMS
+from cuda_kernels.run.captures import STREAMS
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import SimlayoutError
 from simlayout.kernel import Kernel

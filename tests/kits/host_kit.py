@@ -44,12 +44,13 @@ class _Function:
 
 class FakeLibrary:
     """libcuda of a machine with `devices` GPUs of one kind. launches: what ran; programs: what handles of kernels are;
-    ctas: that its clusters have at most at a time."""
+    ctas: that its clusters have at most at a time; captured: whether streams are being captured, as number `capture`;
+    ends: {stream: handles of the nodes that its capture ends with}."""
 
     def __init__(self, capability=(9, 0), devices=1, sms=132):
         self.attributes = {75: capability[0], 76: capability[1], 16: sms, 13: 1980000, 36: 2619000, 37: 5120, 38: 50 << 20}
         self.devices, self.launches, self.encoded, self.contexts, self.captured = devices, [], 0, [], False
-        self.ctas = sms
+        self.ctas, self.capture, self.ends, self._nodes = sms, 1, {}, 0x7000
         self.programs, self.memory, self.fails, self.cpu, self.places = {}, [], {}, set(), {}
         for name in dir(self):
             if name.startswith("cu"):
@@ -126,6 +127,15 @@ class FakeLibrary:
         ctypes.c_int.from_address(at).value = int(self.captured)
         return 0
 
+    def cuStreamGetCaptureInfo_v3(self, stream, status, number, graph, nodes, edges, count):
+        ends = self.ends.get(stream, [])
+        self.held = (ctypes.c_void_p * max(len(ends), 1))(*ends)
+        ctypes.c_int.from_address(status).value = int(self.captured)
+        ctypes.c_uint64.from_address(number).value = self.capture
+        ctypes.c_void_p.from_address(nodes).value = ctypes.addressof(self.held)
+        ctypes.c_size_t.from_address(count).value = len(ends)
+        return 0
+
     def cuStreamSynchronize(self, stream):
         return 0
 
@@ -166,6 +176,8 @@ class FakeLibrary:
         attributes = tuple(config.attributes[i].id for i in range(config.count))
         self.launches.append((launched_as(program), tuple(config.grid), tuple(config.block), config.shared_bytes,
                               config.stream or 0, attributes))
+        self._nodes += 8
+        self.ends[config.stream or 0] = [self._nodes]
         Run(program, parameters.value, tuple(config.grid)).go()
         return 0
 

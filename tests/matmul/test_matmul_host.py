@@ -299,6 +299,32 @@ def test_launches_overlap_where_the_driver_can_capture_that(monkeypatch, version
     assert library.launches[-1][5] == (driver.PROGRAMMATIC_SERIALIZATION,) * overlaps
 
 
+def test_a_captured_product_overlaps_a_product_right_before_it_and_waits_for_anything_else(machine):
+    library, torch = machine
+    x, y = (torch.Tensor(aligned(numbers((16, 16)))) for _ in range(2))
+    overlaps, prepared = (driver.PROGRAMMATIC_SERIALIZATION,), host.plan_matmul(x, x, y)
+
+    def launched(call, stream):
+        call(stream)
+        return library.launches[-1][5] == overlaps
+
+    for call in (prepared, lambda stream: host.matmul(x, x, y, stream=stream)):
+        assert launched(call, 0) and launched(call, 48)             # streams: whatever is ahead
+        library.captured = True
+        assert [launched(call, 48) for _ in range(3)] == [False, True, True]
+        library.ends[48] = [0x99]                                   # a kernel of someone else
+        assert [launched(call, 48) for _ in range(2)] == [False, True]
+        library.ends[64] = library.ends[48]                         # another stream that waits for this one
+        assert [launched(call, 64) for _ in range(2)] == [False, True]
+        library.ends[48] = [*library.ends[48], *library.ends[64]]   # and this one for that
+        assert [launched(call, 48) for _ in range(2)] == [False, True]
+        library.capture += 1                                        # another graph, whose nodes may have the same handles
+        assert [launched(call, 48) for _ in range(2)] == [False, True]
+        assert launched(call, 0)                                    # which cannot be captured
+        library.captured = False
+        assert launched(call, 48)
+
+
 @pytest.mark.parametrize("early", [False, True])
 def test_whether_the_next_kernel_may_begin_early_is_passed_and_not_compiled(machine, early):
     library, torch = machine
