@@ -11,7 +11,7 @@
 For each product it times the configurations that may be good there, with their tiles in several orders, and torch's
 cuBLAS, in turns; of groups of rows a loop over cuBLAS, and torch's grouped product. Each round has another sequence, because
 a GPU that draws much power slows down, and whatever runs late would look slow. A turn is a replayed CUDA graph of calls that
-rotate over operands of at least 150 MB, random normal.
+rotate over operands of at least 150 MB, random normal; none overlaps the one before it.
 """
 
 import argparse
@@ -91,7 +91,7 @@ def with_fewer_stages(configs, parts):
 
 def worth_measuring(problem, gpu, most=MOST, in_orders=IN_ORDERS):
     """The configurations for a Product that are `likely`."""
-    return likely(wanted_of(problem), gpu, most, in_orders)
+    return [replace(config, early=False) for config in likely(wanted_of(problem), gpu, most, in_orders)]
 
 
 def programs(work):
@@ -112,7 +112,7 @@ def measure(library, problem, configs, seconds, source):
     sets, prepare = rotated(others[0], problem), grouped.prepared if problem.groups else prepared
     turns, plans_in_use, right, faults = [turn(library, by_cublas(other, sets), seconds) for other in others], [], [], []
     for config in configs:
-        plans = [prepare(config, *operands) for operands in sets]
+        plans = [prepare(config, *operands, overlap=False) for operands in sets]
         wrong = fault(others[0], problem, plans[0], sets[0])
         if wrong is None:
             turns.append(turn(library, plans, seconds))
