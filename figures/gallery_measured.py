@@ -53,6 +53,17 @@ def chosen(file):
                          f"(geometric mean), at most {most:.0f} %")
 
 
+def overlapping(file):
+    """Beside cuBLAS products in a row in a CUDA graph, launched to overlap the one before, and once that has ended."""
+    found = json.loads((DATA / file).read_text())
+    dots = []
+    for (*sizes, _), config, (wait, *others, cublas), *_ in found["rows"]:
+        size = float(np.prod(sizes, dtype=float)) ** (1 / 3)
+        dots += [Dot(size, cublas / others[config.get("early", False)], "launched to overlap the one before"),
+                 Dot(size, cublas / wait, "launched once the one before has ended")]
+    return tuple(dots), f"{len(found['rows'])} products in a row, in CUDA graphs, f16 and bf16, on one {found['device']}"
+
+
 def sectors(file, problem):
     """Which of two neighbouring tiles of 128 columns writes the sectors of 32 bytes near their edge, in lines of which every
     other one starts within a sector: side by side, and as `store="sectors"` cuts them; with the times of a record."""
@@ -111,6 +122,8 @@ PICTURES = (
             by_waves, partial(_scatter, share_by_waves)),
     Picture("chosen", "What matmul chooses without measuring anything is near the best that measuring would find",
             partial(chosen, "h100_unseen.json.xz"), _pairs),
+    Picture("overlapping", "Small products in a row take less time if each is launched before the one ahead has ended",
+            partial(overlapping, "h100_overlap.json"), _pairs),
     Picture("sectors", "Where two tiles share sectors of C, L2 reads these from DRAM; tiles that overlap write whole ones",
             partial(sectors, "h100_sectors.json", (20000, 4104, 128)), joined(2)),
     Picture("kernels", "With 3 or 4 stages, padding or rotating rows makes mma_base about twice as fast",

@@ -5,6 +5,7 @@ With `--write` they go into these texts, between their marks.
 
 import json
 import re
+import statistics
 import sys
 from pathlib import Path
 
@@ -22,6 +23,8 @@ ROOT = Path(__file__).parent.parent
 DATA = ROOT / "tests" / "data"
 TEXTS = (ROOT / "README.md", *sorted((ROOT / "simlayout" / "guide").glob("*.md")))
 SIZE = 8192
+LARGE = 50
+"""Microseconds from which on a product's times differ by more than overlapping saves."""
 SHOWN = ("mma_base, 4 stages", "mma_permuted, 4 stages")
 """The variants whose accesses are shown one by one."""
 
@@ -84,6 +87,19 @@ def drawn():
             rows = _matmul(record.read(DATA / f"{gpu}_{file}_bench.json"), name)
             below = sum(row.share < 0.95 for row in rows)
             yield [what, gpu.upper(), str(len(rows)), *_summed(what, rows)[4:], str(below)]
+
+
+def overlaps():
+    """One list of cells per situation and GPU: beside cuBLAS if products wait and if they overlap, and what that saves."""
+    said = ("in a CUDA graph behind a product", "in a CUDA graph behind another kernel; times of both",
+            "in a stream behind another kernel; times of both")
+    for i, what in enumerate(said):
+        for gpu in ("h200", "h100"):
+            rows = json.loads((DATA / f"{gpu}_overlap.json").read_text())["rows"]
+            times = [(row[2 + i][0], row[2 + i][1 + row[1].get("early", False)], row[2 + i][3]) for row in rows]
+            shares = (f"{statistics.geometric_mean(t[2] / t[way] for t in times):.2f}" for way in (0, 1))
+            saved = statistics.median(wait - overlap for wait, overlap, _ in times if wait < LARGE)
+            yield [what, gpu.upper(), str(len(rows)), *shares, f"{saved:.1f}"]
 
 
 def few_products():
@@ -203,6 +219,8 @@ def tables():
         "few products": markdown(product, few_products()),
         "products": markdown(product, products()),
         "drawn": markdown(["products", "GPU", "number", "of cuBLAS", "least to most", "below 0.95"], drawn()),
+        "overlaps": markdown(["a product", "GPU", "number", "of cuBLAS if it waits", "if it overlaps", "microseconds saved"],
+                             overlaps()),
         "epilogues": markdown(["what is done", "H200: TFLOP/s", "of torch", "least to most", "H100: TFLOP/s", "of torch",
                                "least to most"], epilogues()),
         "groups": markdown(["groups", "GPU", "products", "of a loop", "least to most", "of torch's", "least to most"],
