@@ -18,7 +18,7 @@ from cuda_kernels.kernels.hopper import slices as hopper_slices
 from cuda_kernels.kernels.hopper import split as hopper_split
 from cuda_kernels.kernels.hopper.accesses import predict
 from cuda_kernels.kernels.hopper.config import HOPPER, Hopper
-from cuda_kernels.kernels.hopper.kernel import kernel_of
+from cuda_kernels.kernels.hopper.kernel import SIGNATURE, kernel_of
 from cuda_kernels.kernels.hopper.order import order_of, tile_of
 from cuda_kernels.kernels.hopper.plan import plan_of
 from cuda_kernels.kernels.hopper.split import cutting_of, unit_of
@@ -241,7 +241,7 @@ def test_the_counters_of_cut_tiles_are_zero_again_afterwards(monkeypatch):
     kept, run = [], machine.run
 
     def spied(*args, **options):
-        kept.append(args[-8])                            # the order of tiles follows
+        kept.append(args[[argument.name for argument in SIGNATURE].index("counters") - len(SIGNATURE)])
         return run(*args, **options)
 
     monkeypatch.setattr("simlayout.machine.python.work.run", spied)

@@ -142,6 +142,21 @@ def test_what_choosing_by_the_estimate_costs():
     says("choosing", *said, f"{len(candidates()):,} of them are candidates")
 
 
+def test_what_is_chosen_beside_cublas_behind_another_kernel_and_tuned():
+    apart = {gpu: record.read(DATA / f"{gpu}_apart_bench.json") for gpu in ("h200", "h100")}
+    drawn, layers = ([[row.share for row in found.of(name)] for found in apart.values()] for name in ("unseen", "models"))
+    means = [f"{geometric_mean(shares):.2f}" for shares in (*drawn, *layers)]
+    assert means[2] == means[3]
+    tuned = [min(row.share for row in record.read(DATA / f"{gpu}_tuned_bench.json").rows) for gpu in apart]
+    says("choosing", f"the random shapes are {means[0]} and {means[1]} of cuBLAS on the H200 and the H100",
+         f"(least {min(drawn[0]):.2f} and {min(drawn[1]):.2f}), the layers {means[2]} on both",
+         f"the least are {tuned[0]:.2f} on the H200 and {tuned[1]:.2f} on the H100")
+    for gpu, of_gpu in (("H200", "h200"), ("H100", "h100")):
+        least = min(record.read(DATA / f"{of_gpu}_unseen_bench.json").rows, key=lambda row: row.share)
+        p = least.problem
+        says("choosing", f"{p.M} x {p.N} x {p.K} on the {gpu} ({least.share:.2f})")
+
+
 def test_what_rates_and_trees_have_learned_from():
     def known(*names):
         found = tuning_fit.read_each(*(DATA / name for name in names))

@@ -121,14 +121,12 @@ def make_body(config):
             fewer()
             if early:
                 griddepcontrol_launch_dependents()       # the next kernel may begin on the SMs that this one leaves free
-            warp = uniform(s32(u32(tid) // u32(LANES)))
-            if warp <= 4 * consumers + scales:           # the others have nothing to do
-                griddepcontrol_wait()                    # what the kernel before has written is there, and it reads no more
-                there = counted(work, tiles_m, tiles_n)
-                if warp == 4 * consumers if by_warp else tid == 128 * consumers:
-                    produce(smem, rank, (map_a, map_b, batched_a, batched_b), tiles_m, tiles_n, there)
-                if scales and warp == 4 * consumers + 1:
-                    produce_scales(smem, rank, (M, N, ldc), tiles_m, tiles_n, there)
+            griddepcontrol_wait()                        # what the kernel before has written is there, and it reads no more
+            there = counted(work, tiles_m, tiles_n)
+            if uniform(s32(u32(tid) // u32(LANES))) == 4 * consumers if by_warp else tid == 128 * consumers:
+                produce(smem, rank, (map_a, map_b, batched_a, batched_b), tiles_m, tiles_n, there)
+            if scales and uniform(s32(u32(tid) // u32(LANES))) == 4 * consumers + 1:
+                produce_scales(smem, rank, (M, N, ldc), tiles_m, tiles_n, there)
             if slices > 1 and below * beside == 1:
                 cluster_wait()
         else:

@@ -38,8 +38,9 @@ LEAN = 1 / 128
 EARLY_RATE, EARLY_US = 40, 20
 """Bytes that an SM loads per nanosecond at most, and microseconds that a product takes at most, for the next kernel to begin
 early (Hopper's option): its CTAs then get SMs as they come free, instead of neighbours those with neighbouring numbers, so
-that fewer of their loads meet in a TPC or GPC, and two may share a TPC while another has none. Of 310 such products in a row
-those within both limits took 0.79 to 1.13 of what they took without, others up to 1.55 (tests/data/overlap.json)."""
+that fewer of their loads meet in a TPC or GPC, and two may share a TPC while another has none. Of 240 products in a row
+those within both limits took 0.75 to 1.08 of what they took without, the others 0.88 to 1.55 (tests/data/h100_overlap.json,
+h200_overlap.json); the limits were found at most of these and 120 others."""
 
 LONG = 5
 """Microseconds: DRAM traffic that takes longer has more time to overlap with the rest."""
