@@ -10,7 +10,7 @@ from cuda_kernels.bench import record
 from cuda_kernels.bench.libraries import cublas_library
 from cuda_kernels.bench.programs import programs
 from cuda_kernels.bench.sets import MATMUL, MATMUL_ROW, SETS, TRITON, cases_of
-from cuda_kernels.bench.timing import LAUNCHES, compare
+from cuda_kernels.bench.timing import FOLLOWING, compare
 from cuda_kernels.build.ahead import compile_ahead
 from cuda_kernels.matmul.tune.groups import SEED
 from simlayout.errors import SimlayoutError
@@ -20,7 +20,7 @@ from simlayout.files import STDIO, check_writable
 @dataclass(frozen=True)
 class Choice:
     """What a command line asks for. sets: names, () for the five of matmul; sizes: M = N = K, () for each set's own; only:
-    texts; rounds; seconds: of a turn, None for each set's own; launch: of LAUNCHES; triton, untuned: bool; json, plot: file
+    texts; rounds; seconds: of a turn, None for each set's own; follow: of FOLLOWING; triton, untuned: bool; json, plot: file
     names or None; seed: of the sets that are drawn."""
 
     sets: tuple = ()
@@ -28,7 +28,7 @@ class Choice:
     only: tuple = ()
     rounds: int = 5
     seconds: float | None = None
-    launch: str = "overlap"
+    follow: str = "overlap"
     triton: bool = False
     untuned: bool = False
     json: str | None = None
@@ -40,16 +40,16 @@ class Choice:
             raise SimlayoutError(f"--rounds {self.rounds}: give at least 1")
         if self.seconds is not None and not 0 < self.seconds < 60:
             raise SimlayoutError(f"--seconds {self.seconds:g}: a turn lasts more than 0 and less than 60 seconds")
-        if self.launch not in LAUNCHES:
-            raise SimlayoutError(f"--launch {self.launch}: choose {', '.join(LAUNCHES)}")
+        if self.follow not in FOLLOWING:
+            raise SimlayoutError(f"--follow {self.follow}: choose {', '.join(FOLLOWING)}")
         if any(not 0 < size < 1 << 17 for size in self.sizes):
             raise SimlayoutError(f"--sizes {' '.join(map(str, self.sizes))}: give numbers from 1 to {(1 << 17) - 1}")
 
     def command(self):
         """The command line that asks for it.
 
-        >>> Choice(("squares",), sizes=(4096,), launch="wait", json="a.json").command()
-        'simlayout bench squares --sizes 4096 --launch wait --json a.json'
+        >>> Choice(("squares",), sizes=(4096,), follow="wait", json="a.json").command()
+        'simlayout bench squares --sizes 4096 --follow wait --json a.json'
         """
         words = ["simlayout", "bench", *self.sets]
         for name in ("sizes", "only"):
@@ -61,8 +61,8 @@ class Choice:
             words += ["--seed", str(self.seed)]
         if self.seconds is not None:
             words += ["--seconds", f"{self.seconds:g}"]
-        if self.launch != Choice.launch:
-            words += ["--launch", self.launch]
+        if self.follow != Choice.follow:
+            words += ["--follow", self.follow]
         words += [f"--{name}" for name in ("triton", "untuned") if getattr(self, name)]
         for name in ("json", "plot"):
             if value := getattr(self, name):
@@ -87,7 +87,7 @@ def bench(choice, say=lambda line: print(line, flush=True)):
     try:
         for case in cases:
             seconds = choice.seconds or SETS[case.set].seconds
-            rows.append(compare(case, library, choice.rounds, seconds, choice.launch,
+            rows.append(compare(case, library, choice.rounds, seconds, choice.follow,
                                 "off" if choice.untuned else "kept"))
             library.free()
             say(line(rows[-1]))
@@ -162,7 +162,7 @@ def about(choice):
             "command": choice.command(), "versions": {name: version(name) for name in ("numba", "numba-cuda", "numpy")},
             "cuda": f"{cuda.version // 1000}.{cuda.version % 1000 // 10}", "sms": cuda.attribute(0, driver.MULTIPROCESSORS),
             "rounds": choice.rounds, "seconds": choice.seconds or {s: SETS[s].seconds for s in choice.sets or MATMUL},
-            "launch": choice.launch, "untuned": choice.untuned, "seed": choice.seed}
+            "follow": choice.follow, "untuned": choice.untuned, "seed": choice.seed}
 
 
 def line(row):

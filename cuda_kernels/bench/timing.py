@@ -22,7 +22,7 @@ TOLERANCE = {"f16": 0.012, "bf16": 0.08, "e4m3": 0.25, "e5m2": 0.25, "s8": 0}
 """The largest difference from cuBLAS's result that counts as rounding, over the square root of K: operands are normal, so
 results have that size, and the worst of millions is several times as wrong as the usual one; scales make those of 8-bit
 floats up to 2.25 times as large. Integers are exact."""
-LAUNCHES = {
+FOLLOWING = {
     "overlap": "each as matmul launches it, so that it may begin as the one before it ends",
     "wait": "each once the one before it has ended (overlap=False)",
     "apart": "each behind a kernel of the library that adds 1 to a million numbers, which is in both times",
@@ -33,20 +33,20 @@ LOOSER = 10
 """Times as much, where the kernel accumulates in f16, or the library rounds before it multiplies by another array."""
 
 
-def compare(case, library, rounds=5, seconds=0.05, launch="overlap", tune="kept"):
+def compare(case, library, rounds=5, seconds=0.05, follow="overlap", tune="kept"):
     """The Row of a Case: its kernel, and cuBLAS where the library has it, in turns.
 
-    rounds: timed rounds, after one that warms up; seconds: how long a turn lasts; launch: of LAUNCHES; tune: "kept" or
+    rounds: timed rounds, after one that warms up; seconds: how long a turn lasts; follow: of FOLLOWING; tune: "kept" or
     "off", as of `matmul`. Raises DeviceError if the product is wrong or the memory too small.
     """
     try:
         right = library
         if case.problem.groups:
             right, library = (grouped.Beside(library, case.problem, label) for label in (grouped.LOOP, case.label))
-        sets, ours = _prepared(case, library, launch != "wait", tune)
+        sets, ours = _prepared(case, library, follow != "wait", tune)
         if library.cublas:
             _check(right, case, ours[0], sets[0])
-        return _timed(case, library, sets, ours, rounds, seconds, launch == "apart")
+        return _timed(case, library, sets, ours, rounds, seconds, follow == "apart")
     except library.full:
         raise DeviceError(f"{case}: the GPU's memory is too small for {case.problem.nbytes} bytes of A, B and C: leave it "
                           "out with --only or --sizes") from None

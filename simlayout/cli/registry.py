@@ -24,7 +24,7 @@ HOMES = {
     "require_memory": "cuda_kernels.run.estimates:require_memory",
     "BenchChoice": "cuda_kernels.bench.run:Choice",
     "bench": "cuda_kernels.bench.run:bench",
-    "BENCH_LAUNCHES": "cuda_kernels.bench.timing:LAUNCHES",
+    "BENCH_FOLLOWING": "cuda_kernels.bench.timing:FOLLOWING",
     "BENCH_OF_MATMUL": "cuda_kernels.bench.sets:MATMUL",
     "BENCH_SEED": "cuda_kernels.matmul.tune.groups:SEED",
     "BENCH_SETS": "cuda_kernels.bench.sets:SETS",

@@ -194,17 +194,17 @@ def test_the_main_jobs_times_have_a_share_where_there_is_a_cublas(library):
 
 def test_a_run_prints_a_row_as_each_finishes_and_writes_what_it_printed(library, tmp_path):
     said, path = [], tmp_path / "a.json"
-    made = run.bench(Choice(("squares", "few"), rounds=2, seconds=1e-3, launch="wait", json=path, plot=tmp_path / "a.svg"),
+    made = run.bench(Choice(("squares", "few"), rounds=2, seconds=1e-3, follow="wait", json=path, plot=tmp_path / "a.svg"),
                      said.append)
     assert len(said) == 8 and said[6:] == [f"{name}: geometric mean 0.500, least 0.500 of cuBLAS in 3 rows"
                                            for name in ("squares", "few")]
     assert all(len(line) <= 100 for line in said)
     kept = record.read(path)
     assert kept.rows == tuple(replace(row, us=4.0, cublas_us=2.0, share=0.5) for row in made.rows)
-    head = {**made.head, "seconds": 1e-3, "launch": "wait", "how": "CUDA graphs", "sms": 132, "cuda": "13.0"}
+    head = {**made.head, "seconds": 1e-3, "follow": "wait", "how": "CUDA graphs", "sms": 132, "cuda": "13.0"}
     assert kept.head == head and "ended early by" not in head
     assert {"device", "driver", "date", "versions", "library", "rounds"} <= set(head)
-    assert head["command"].startswith("simlayout bench squares few --rounds 2 --seconds 0.001 --launch wait --json")
+    assert head["command"].startswith("simlayout bench squares few --rounds 2 --seconds 0.001 --follow wait --json")
     assert b"squares (3): 0.50" in (tmp_path / "a.svg").read_bytes()
 
 

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from cuda_kernels.bench.run import Choice
 from simlayout import clinic, guide
 from simlayout.algebra import dtype_of
 from simlayout.cli.arguments import command_line
@@ -45,13 +46,13 @@ def of_some_chip(name):
     return next(row for chip in ARCHES for row in [instructions_of(chip).get(name)] if row)
 
 
-READERS = {"--op": of_some_chip, "--dtype": dtype_of, "--arch": arch_of, "page of clinic": clinic.page,
-           "page of guide": guide.page}
+READERS = {"--op": of_some_chip, "--follow": lambda name: Choice(follow=name), "--dtype": dtype_of, "--arch": arch_of,
+           "page of clinic": clinic.page, "page of guide": guide.page}
 """What reads the values of an option."""
 
 OFFERING = {"--op", "--dtype", "--arch", "--kernel", "--accumulate", "--loads", "--c-store", "--operand", "named",
             "page of clinic", "page of guide",
-            "lesson", "sets", "--order", "--out", "tutorial", "instructions", "layout of plot", "chip"}
+            "lesson", "sets", "--order", "--out", "--follow", "tutorial", "instructions", "layout of plot", "chip"}
 
 
 def test_values_are_offered_and_each_is_one_that_the_library_reads():
