@@ -4,6 +4,7 @@ import json
 from types import SimpleNamespace
 
 import pytest
+from own_clock import OwnClock
 
 from cuda_kernels.bench.record import Product
 from cuda_kernels.bench.sets import Case
@@ -15,15 +16,15 @@ TAKES = {"wait": 4.0, "late": 3.0, "early": 2.0, "cublas": 5.0, "other": 1.0}
 """Microseconds on the clock."""
 
 
-class FakeTorch:
+class FakeTorch(OwnClock):
     """Arrays that are numbers, and a clock that each launch advances."""
 
     def __init__(self):
-        self.now = 0.0
+        super().__init__()
         stream = SimpleNamespace(cuda_stream=7)
         self.torch = SimpleNamespace(cuda=SimpleNamespace(
             current_stream=lambda: stream, synchronize=lambda: None, _sleep=lambda clocks: None))
-        self.version, self.freed = "torch, made up", 0
+        self.version = "torch, made up"
 
     def runs(self, what):
         self.now += TAKES[what] * 1e-6
@@ -36,17 +37,6 @@ class FakeTorch:
 
     def apart(self, calls):
         return [lambda call=call: (self.runs("other"), call()) for call in calls]
-
-    def free(self):
-        self.freed += 1
-
-    def repeated(self, calls, count):
-        return lambda: [calls[i % len(calls)]() for i in range(count)]
-
-    def elapsed(self, work):
-        before = self.now
-        work()
-        return self.now - before
 
     def event(self):
         event = SimpleNamespace(at=0.0, synchronize=lambda: None)
@@ -83,10 +73,11 @@ def test_each_way_is_timed_in_each_situation(library):
 
 
 def test_a_record_says_what_its_times_are_and_an_interruption_keeps_it(library, tmp_path, monkeypatch, capsys):
+    freed = iter((None, None, KeyboardInterrupt()))
+
     def interrupted():
-        library.freed += 1
-        if library.freed == 3:
-            raise KeyboardInterrupt
+        if (stop := next(freed)) is not None:
+            raise stop
 
     monkeypatch.setattr(library, "free", interrupted)
     path = tmp_path / "overlap.json"

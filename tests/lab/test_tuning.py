@@ -9,6 +9,7 @@ from random import Random
 from types import SimpleNamespace
 
 import pytest
+from own_clock import OwnClock
 
 from cuda_kernels.bench import grouped
 from cuda_kernels.bench.record import Product
@@ -74,11 +75,12 @@ def test_the_candidates_are_different_configurations_that_the_options_name():
     assert Hopper().changes == {}
 
 
-class FakeLibrary:
+class FakeLibrary(OwnClock):
     """Arrays that are numbers, and a clock that advances 10 microseconds a call."""
 
     def __init__(self, wrong=0.0):
-        self.now, self.wrong = 0.0, wrong
+        super().__init__()
+        self.wrong = wrong
 
     def operands(self, problem):
         return 1, 2, SimpleNamespace(value=None)
@@ -89,22 +91,11 @@ class FakeLibrary:
     def clear(self, out):
         out.value = 0.0
 
-    def free(self):
-        """Nothing to free."""
-
     def copy(self, x):
         return SimpleNamespace(value=x.value)
 
     def distance(self, x, y):
         return abs(x.value - y.value)
-
-    def repeated(self, calls, count):
-        return lambda: [calls[i % len(calls)]() for i in range(count)]
-
-    def elapsed(self, work):
-        before = self.now
-        work()
-        return self.now - before
 
 
 def test_a_time_is_that_of_one_call_and_a_wrong_result_is_refused(monkeypatch):
