@@ -77,7 +77,7 @@ def test_what_promotion_in_l2_is_worth():
 
 def test_what_ctas_that_get_sms_as_they_come_free_cost():
     late, early = next(row[2][1:3] for row in read("h100_overlap.json")["rows"] if row[0][:3] == [577, 2048, 8192])
-    says("notes", f"577 x 2048 x 8192 took {early:.1f} microseconds on an H100 so, and {late:.1f} where its CTAs came when all")
+    says("notes", f"577 x 2048 x 8192 took {early:.1f} microseconds on an H100 so, and {late:.1f} where its CTAs came when")
 
 
 def test_what_a_call_costs_the_host():
