@@ -192,6 +192,9 @@ FOUND = [
             ("fence", (2, 0), 0, False), ("data", (2, 0), 1, False)]),
     (SERIAL, [("fence", (2, 0), 2, False), ("data", (1, 1), 1, True), ("send", (1, 1), 4, True, 2, 2),
               ("relay", (2, 0), 4, False, 2, 2), ("take", (3, 1), 4, True, 2, 2), ("data", (3, 1), 1, False)]),
+    (NEAR, [("data", (0, 0), 0, True), ("fence", (0, 0), 2, True), ("send", (0, 0), 0, False, 2, 1),
+            ("take", (1, 0), 0, False, 2, 1), ("bar", (1, 0)), ("fence", (1, 1), 2, True), ("send", (1, 1), 1, False, 2, 1),
+            ("take", (2, 0), 1, True, 2, 1), ("data", (2, 0), 0, False)]),
 ]
 
 

@@ -73,13 +73,12 @@ class OrderTwins:
             thread = self.threads(np.array([lane]))
             for place, release in self._read.get(lane, ()) if reach < GPU else self._read.pop(lane, ()):
                 place.acquire(clocks, thread, release, home_of(self.cta), reach)
+            for place, release in self._handed.pop(lane, {}).items() if sequential else ():
+                place.acquire(clocks, thread, release, home_of(self.cta), reach)
             known = clocks.met, clocks.release(thread)
             for fences in self._fenced[:reach + 1]:
                 fences[lane] = known
-            if sequential:
-                for place, release in self._handed.pop(lane, {}).items():
-                    place.acquire(clocks, thread, release, home_of(self.cta), reach)
-                made = _both(made, known)
+            made = _both(made, known) if sequential else made
         self._made = made
 
     def fences(self):
