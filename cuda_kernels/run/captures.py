@@ -3,6 +3,9 @@
 from ctypes import addressof, c_int, c_size_t, c_uint64, c_void_p
 from functools import partial
 
+ACTIVE = 1
+"""CU_STREAM_CAPTURE_STATUS_ACTIVE (cuda.h): of any other capture, such as one that has failed, the driver says nothing."""
+
 STREAMS = 64
 """Streams of which something is kept; behind so many it starts anew, because streams come and go."""
 
@@ -26,7 +29,7 @@ class Captures:
         not one node."""
         status, number, graph, nodes, edges, count = c_int(), c_uint64(), c_void_p(), c_void_p(), c_void_p(), c_size_t()
         found = status, number, graph, nodes, edges, count
-        if self._look(stream, *map(addressof, found)) or not status.value or count.value != 1:
+        if self._look(stream, *map(addressof, found)) or status.value != ACTIVE or count.value != 1:
             return None
         return number.value, c_void_p.from_address(nodes.value).value
 

@@ -339,7 +339,8 @@ class Launch:
         captures = self.cuda.captures
         shape = self.shape if captures.ends_with_ours(stream) else self.shape.waiting
         status = self._launch(shape.on(stream), self._kernel, self._pointer, None)
-        captures.note(stream)
+        if not status:
+            captures.note(stream)
         return status
 
     def bare(self, stream):

@@ -325,6 +325,34 @@ def test_a_captured_product_overlaps_a_product_right_before_it_and_waits_for_any
         assert launched(call, 48)
 
 
+def test_a_capture_that_has_failed_is_not_asked_for_its_end_which_the_driver_does_not_say(machine, monkeypatch):
+    library, torch = machine
+    x, y = (torch.Tensor(aligned(numbers((16, 16)))) for _ in range(2))
+    ask = library.cuStreamGetCaptureInfo_v3
+
+    def told_of_none(stream, status, number, graph, nodes, edges, count):
+        ask(stream, status, number, graph, nodes, edges, count)
+        ctypes.c_void_p.from_address(nodes).value = None            # and whatever was in memory
+        return 0
+
+    monkeypatch.setattr(driver.cuda().captures, "_look", told_of_none)
+    library.captured, library.ends[48] = 2, [0x99]                  # CU_STREAM_CAPTURE_STATUS_INVALIDATED
+    host.matmul(x, x, y, stream=48)
+    assert library.launches[-1][5] == ()
+
+
+def test_a_launch_that_the_driver_refuses_in_a_capture_is_not_what_the_next_one_overlaps(machine):
+    library, torch = machine
+    x, y = (torch.Tensor(aligned(numbers((16, 16)))) for _ in range(2))
+    for call in (host.plan_matmul(x, x, y), lambda stream: host.matmul(x, x, y, stream=stream)):
+        call(48)
+        library.captured, library.ends[48] = True, [0x99]           # a kernel of someone else
+        library.fails["launch"] = [201]                             # the thread has no context: it is launched in one
+        call(48)
+        assert library.launches[-1][5] == () and not library.fails["launch"]
+        library.captured = False
+
+
 @pytest.mark.parametrize("early", [False, True])
 def test_whether_the_next_kernel_may_begin_early_is_passed_and_not_compiled(machine, early):
     library, torch = machine
