@@ -1,7 +1,6 @@
 """What streams that are being captured into CUDA graphs end with: whether a product is captured right behind another."""
 
 from ctypes import addressof, c_int, c_size_t, c_uint64, c_void_p
-from functools import partial
 
 ACTIVE = 1
 """CU_STREAM_CAPTURE_STATUS_ACTIVE (cuda.h): of any other capture, such as one that has failed, the driver says nothing."""
@@ -14,15 +13,9 @@ class Captures:
     """The captures of all streams. library: libcuda of CUDA 12.3 or newer, or something with the same functions."""
 
     def __init__(self, library):
-        self._ask, self._look = library.cuStreamIsCapturing, library.cuStreamGetCaptureInfo_v3
+        self._look = library.cuStreamGetCaptureInfo_v3
         self._look.argtypes, self._look.restype = (c_void_p,) * 7, c_int
         self._ours = {}
-
-    def question(self, stream):
-        """(a function without arguments, a c_int): where the function returns something but 0, or has set the number to
-        something but 0, the stream is being captured, or cannot be asked. Made once, asked often."""
-        status = c_int()
-        return partial(self._ask, stream, addressof(status)), status
 
     def last(self, stream):
         """(number of the capture, handle of the node) that a stream's capture ends with; None where there is no capture, or

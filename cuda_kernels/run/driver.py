@@ -352,11 +352,11 @@ class Launch:
         `again`."""
         if not self._alone:
             return partial(self, stream)
-        usual = self.bare(stream)
+        usual, captured = self.bare(stream), c_int()
         if not self.shape.overlaps or stream in LEGACY:
             return usual
-        into_graph, (ask, captured) = partial(self._into_graph, stream), self.cuda.captures.question(stream)
-        return lambda: into_graph() if ask() or captured.value else usual()
+        ask = partial(self.cuda.library.cuStreamIsCapturing, stream, addressof(captured))
+        return lambda: self._into_graph(stream) if ask() or captured.value else usual()
 
 
 @lru_cache(1)

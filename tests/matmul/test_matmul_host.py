@@ -1,6 +1,5 @@
 """The host side of matmul on a fake driver that computes with NumPy from the bytes of a launch's parameters."""
 
-import ctypes
 import dataclasses
 import subprocess
 import sys
@@ -18,7 +17,6 @@ from tiers import given_few
 import cuda_kernels.matmul  # noqa: F401
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.matmul import product, recipe
-from cuda_kernels.run import driver
 from simlayout.errors import DeviceError, SimlayoutError
 
 host = sys.modules["cuda_kernels.matmul.matmul"]
@@ -271,98 +269,6 @@ def test_a_kernel_that_reads_b_by_rows_gets_it_so(machine, lie_a, lie_b, lie_c, 
     want = np.matmul(a.astype(np.float32), b.astype(np.float32)).astype(BF16)
     assert np.array_equal(out.array.astype(np.float32), want.astype(np.float32))
     assert library.launches[-1][0].name == "warptile" or lie_c == "F"
-
-
-def test_kernels_that_wait_for_the_one_before_overlap_it_unless_they_are_not_to(machine):
-    library, torch = machine
-    library.attributes[16] = 8
-    a, b = torch.Tensor(aligned(numbers((128, 4096)))), torch.Tensor(aligned(numbers((4096, 256), seed=1)))
-    out = torch.Tensor(aligned(np.zeros((128, 256), np.float16)))
-    overlapping, together = (driver.PROGRAMMATIC_SERIALIZATION,), (driver.COOPERATIVE,)
-    for overlap, config, wanted in (
-            (False, Hopper(), ()), (True, Hopper(), overlapping), (True, Hopper(split=True), overlapping + together),
-            (False, Hopper(split=True), together),
-            (True, Hopper(128, 128, 4, 1, slices=2), overlapping)):
-        host.plan_matmul(a, b, out, kernel=config, overlap=overlap)()
-        host.matmul(a, b, out, kernel=config, overlap=overlap)
-        assert [launch[5] for launch in library.launches[-2:]] == [wanted] * 2
-    host.matmul(a, b, out, kernel="mma_permuted")
-    assert library.launches[-1][5] == ()                 # which would not wait
-
-
-@pytest.mark.parametrize("version, overlaps", [(12020, False), (12030, True)])
-def test_launches_overlap_where_the_driver_can_capture_that(monkeypatch, version, overlaps):
-    library, torch = install(monkeypatch)
-    monkeypatch.setattr(driver.cuda(), "version", version)
-    x = torch.Tensor(aligned(numbers((16, 16))))
-    host.matmul(x, x)
-    assert library.launches[-1][5] == (driver.PROGRAMMATIC_SERIALIZATION,) * overlaps
-
-
-def test_a_captured_product_overlaps_a_product_right_before_it_and_waits_for_anything_else(machine):
-    library, torch = machine
-    x, y = (torch.Tensor(aligned(numbers((16, 16)))) for _ in range(2))
-    overlaps, prepared = (driver.PROGRAMMATIC_SERIALIZATION,), host.plan_matmul(x, x, y)
-
-    def launched(call, stream):
-        call(stream)
-        return library.launches[-1][5] == overlaps
-
-    for call in (prepared, lambda stream: host.matmul(x, x, y, stream=stream)):
-        assert launched(call, 0) and launched(call, 48)             # streams: whatever is ahead
-        library.captured = True
-        assert [launched(call, 48) for _ in range(3)] == [False, True, True]
-        library.ends[48] = [0x99]                                   # a kernel of someone else
-        assert [launched(call, 48) for _ in range(2)] == [False, True]
-        library.ends[64] = library.ends[48]                         # another stream that waits for this one
-        assert [launched(call, 64) for _ in range(2)] == [False, True]
-        library.ends[48] = [*library.ends[48], *library.ends[64]]   # and this one for that
-        assert [launched(call, 48) for _ in range(2)] == [False, True]
-        library.capture += 1                                        # another graph, whose nodes may have the same handles
-        assert [launched(call, 48) for _ in range(2)] == [False, True]
-        assert launched(call, 0)                                    # which cannot be captured
-        library.captured = False
-        assert launched(call, 48)
-
-
-def test_a_capture_that_has_failed_is_not_asked_for_its_end_which_the_driver_does_not_say(machine, monkeypatch):
-    library, torch = machine
-    x, y = (torch.Tensor(aligned(numbers((16, 16)))) for _ in range(2))
-    ask = library.cuStreamGetCaptureInfo_v3
-
-    def told_of_none(stream, status, number, graph, nodes, edges, count):
-        ask(stream, status, number, graph, nodes, edges, count)
-        ctypes.c_void_p.from_address(nodes).value = None            # and whatever was in memory
-        return 0
-
-    monkeypatch.setattr(driver.cuda().captures, "_look", told_of_none)
-    library.captured, library.ends[48] = 2, [0x99]                  # CU_STREAM_CAPTURE_STATUS_INVALIDATED
-    host.matmul(x, x, y, stream=48)
-    assert library.launches[-1][5] == ()
-
-
-def test_a_launch_that_the_driver_refuses_in_a_capture_is_not_what_the_next_one_overlaps(machine):
-    library, torch = machine
-    x, y = (torch.Tensor(aligned(numbers((16, 16)))) for _ in range(2))
-    for call in (host.plan_matmul(x, x, y), lambda stream: host.matmul(x, x, y, stream=stream)):
-        call(48)
-        library.captured, library.ends[48] = True, [0x99]           # a kernel of someone else
-        library.fails["launch"] = [201]                             # the thread has no context: it is launched in one
-        call(48)
-        assert library.launches[-1][5] == () and not library.fails["launch"]
-        library.captured = False
-
-
-@pytest.mark.parametrize("early", [False, True])
-def test_whether_the_next_kernel_may_begin_early_is_passed_and_not_compiled(machine, early):
-    library, torch = machine
-    a, b, out = (torch.Tensor(aligned(numbers((64, 64)))) for _ in range(3))
-    config = Hopper(64, 64, 4, 1, early=early)
-    prepared = host.plan_matmul(a, b, out, kernel=config)
-    assert prepared.kernel.options.early == early and not prepared.kernel.compiled_as.options.early
-    names = [argument.name for argument in prepared.kernel.signature]
-    places = prepared.launches[0].parameters.places
-    assert ctypes.c_int32.from_address(places[names.index("early")]).value == early
 
 
 @pytest.mark.parametrize("ctas, split", [(132, True), (40, False)])
