@@ -141,8 +141,9 @@ def matmul(a: Any, b: Any, out: Any = None, *, kernel: str | Kernel = "auto", st
     kernel: "auto", a name, a `Kernel` or a `Hopper` configuration, of which the types, the orders of memory, the scales and
     the epilogue become those of the arguments. stream: where to launch, a handle or a torch, CuPy, Numba or cuda.core
     stream; by default the current stream of the arrays' library. overlap: whether the kernel may be launched before the one
-    ahead of it in the stream has ended (programmatic dependent launch), from CUDA 12.3 on; it reads and writes memory only
-    once that one has ended, and a kernel behind it begins as ever, unless that is launched to overlap, too.
+    ahead of it in the stream has ended (programmatic dependent launch), where it is one for Hopper, from CUDA 12.3 on; in a
+    CUDA graph only behind another such product. It reads and writes memory only once that one has ended, and a kernel behind
+    it begins as ever, unless that is launched to overlap, too.
 
     tune: "kept" (a configuration that was measured on this GPU and is kept on disk, by `simlayout tune` say, is used), "off"
     (it is not), or a number of seconds: where nothing is kept for this product its likeliest configurations are measured

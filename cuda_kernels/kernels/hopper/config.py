@@ -71,8 +71,9 @@ class Hopper:
     - cluster_m, cluster_n: CTAs of a cluster with tiles below one another, which share the loads of B, and beside one
       another, which share those of A;
     - split: tiles may be cut along K; slices: CTAs of a cluster that compute one tile, each a part of K;
-    - early: once all CTAs have begun, those of the next kernel in the stream may take SMs that are free, if it was launched
-      to overlap; else they are launched when all CTAs have ended. In both cases they wait until this kernel has ended.
+    - early: the CTAs of the next kernel in the stream, if that was launched to overlap, may take SMs that are free once all
+      CTAs of this one have begun; without it they come when all of these have ended. Either way they wait until this kernel
+      has ended and what it wrote is there.
     """
 
     tile_m: int = 128
