@@ -136,6 +136,7 @@ def written(folder, change):
     (lambda r: r.pop("wanted"), "wanted"),
     (lambda r: r["wanted"].update(M=9), "of another product than its name says"),
     (lambda r: [r["wanted"].pop(name) for name in ("grouped", "epilogue")], "does not say epilogue, grouped: "),
+    (lambda r: r["config"].pop("early"), "an older version kept it, which does not say early: measure it anew"),
     (lambda r: r["wanted"].update(types=3), "3|iterable"),
     (lambda r: r["place"].update(gpu="NVIDIA H200"), "of another product than its name says"),
     (lambda r: r.update(more=1), "there is no 'more' in Kept"),

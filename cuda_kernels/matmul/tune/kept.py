@@ -167,6 +167,7 @@ def parse(path, data):
         raise ParseError("it is no record of `simlayout tune`, or damaged")
     record = json.loads(body)
     untold = {field.name for field in fields(Wanted)} - record["wanted"].keys()
+    untold |= {"early"} - record["config"].keys()        # measured while nothing overlapped, which another one may win
     if untold:
         raise ParseError(f"an older version kept it, which does not say {', '.join(sorted(untold))}: measure it anew")
     record["wanted"]["types"] = tuple(record["wanted"]["types"])
