@@ -99,6 +99,45 @@ def test_products_in_a_graph_that_forks_and_joins_have_the_bits_of_those_that_wa
         assert torch.equal(c, want[0]) and torch.equal(e, want[1])
 
 
+def test_a_residual_and_a_bias_are_what_the_product_before_has_written():
+    size, x = 640, normal(640, 640)
+    weights = [normal(size, size) / size ** 0.5 for _ in range(40)]
+    kernels = [Hopper(64, 80, 4, 1, early=True), Hopper(64, 96, 4, 1, c_major="M", early=True), Hopper(128, 64, 4)]
+
+    def run(wait):
+        before, out = torch.zeros_like(x), torch.empty_like(x)
+        for number, weight in enumerate(weights):
+            named = dict(residual=before, bias=before[number], beta=0.25, kernel=kernels[number % 3], overlap=not wait)
+            matmul(x, weight, out, **named)
+            if wait:
+                torch.cuda.synchronize()
+            before, out = out, before
+        return before
+
+    want = run(True)
+    assert want.isfinite().all() and want.abs().max() > 0
+    for _ in range(5):
+        assert torch.equal(run(False), want)
+
+
+@pytest.mark.parametrize("deep", [1, 3])
+def test_scales_are_what_the_kernel_before_has_written(deep):
+    a, b = (normal(384, 384, dtype=torch.float8_e4m3fn) for _ in range(2))
+    scales, of_b = [torch.rand(384, deep, device="cuda") + 0.5 for _ in range(4)], torch.ones(deep, 384, device="cuda")
+    of_a = torch.empty_like(scales[0])
+
+    def product(number, overlap):
+        of_a.copy_(scales[number])
+        return matmul(a, b.t(), scale_a=of_a, scale_b=of_b, overlap=overlap)
+
+    wanted = []
+    for number in range(4):
+        wanted.append(product(number, False))
+        torch.cuda.synchronize()
+    for number in [0, 1, 2, 3, 1, 0, 3, 2] * 20:
+        assert torch.equal(product(number, True), wanted[number])
+
+
 def test_two_streams_of_products_whose_ctas_wait_for_one_another_both_end():
     a, b = normal(300, 8000), normal(8000, 300) / 90
     outs = [torch.zeros(300, 300, device="cuda", dtype=torch.float16) for _ in range(2)]
