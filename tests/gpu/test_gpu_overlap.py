@@ -2,6 +2,7 @@
 what those wrote and writes only what they have read."""
 
 import random
+from ctypes import byref, c_void_p
 from dataclasses import replace
 from functools import partial
 
@@ -10,6 +11,7 @@ from torch_kit import normal, on_hopper, torch
 
 from cuda_kernels import grouped_matmul, matmul
 from cuda_kernels.kernels.hopper.config import Hopper
+from cuda_kernels.run import driver
 
 pytestmark = on_hopper
 
@@ -166,3 +168,23 @@ def test_a_grouped_product_reads_the_offsets_that_the_kernel_before_it_has_writt
         out.zero_()
         grouped_matmul(a, b, offsets, out)
         assert torch.equal(out, wanted[number])
+
+
+def test_a_product_on_the_legacy_stream_waits_for_the_streams_that_it_waits_for_without_a_word():
+    library, handle = driver.cuda().library, c_void_p()
+    assert not library.cuStreamCreate(byref(handle), 0)             # a blocking stream: the legacy one waits for it
+    side = torch.cuda.ExternalStream(handle.value)
+    a, b, early_kernel = normal(256, 256), normal(256, 256) / 16, Hopper(64, 64, 4, 1, early=True)
+    out, other = torch.zeros_like(a), torch.zeros_like(a)
+    for seed in range(20):
+        fresh = normal(256, 256)
+        want = matmul(fresh, b, kernel=early_kernel, overlap=False)
+        torch.cuda.synchronize()
+        with torch.cuda.stream(side):
+            torch.cuda._sleep(2_000_000)
+            a.copy_(fresh)
+        matmul(fresh, b, other, kernel=early_kernel)                    # what the next one would overlap
+        matmul(a, b, out, kernel=early_kernel)
+        assert torch.equal(out, want), seed
+    torch.cuda.synchronize()
+    library.cuStreamDestroy_v2(handle)
