@@ -1,5 +1,5 @@
-"""What it takes that a product is launched to overlap the kernel ahead of it: what `cuda_kernels.run.driver.Launch` and the
-choice of Hopper's option `early` go by.
+"""What a product costs or saves that is launched to overlap the kernel ahead of it: what `cuda_kernels.run.driver.Launch`
+and the choice of Hopper's option `early` go by.
 
     python -m cuda_kernels.lab.overlap --json FILE [--sets unseen models] [--seed 2026] [--seconds 0.01]
 
