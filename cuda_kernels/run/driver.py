@@ -333,8 +333,8 @@ class Launch:
         return self._launch(self.shape.on(stream), self._kernel, self._pointer, None)
 
     def _into_graph(self, stream):
-        """Launches into a capture, to overlap only what is itself such a launch: behind one, products of up to 20 us took
-        0.25 us less, but behind a kernel of torch's 0.2 to 0.3 us more, while in a stream they took 1.6 to 1.8 us less
+        """Launches into a capture, to overlap only what is itself such a launch: behind one, products of up to 50 us took
+        0.25 us less, but behind a kernel of torch's 0.2 to 0.3 us more, while in a stream they took 1.5 to 1.8 us less
         (medians, tests/data/h100_overlap.json, h200_overlap.json)."""
         captures = self.cuda.captures
         shape = self.shape if captures.ends_with_ours(stream) else self.shape.waiting

@@ -31,6 +31,10 @@ PINGPONG = ((64, 1, columns(64, 128), MANY), (64, 1, columns(136, 256), (*FEW, "
             (128, 2, columns(160, 192), FEW))
 """The same of the tiles that consumers multiply in turns."""
 
+WHOLE = {(True, 128, 160, "1x2", "N")}
+"""(whether consumers multiply in turns, rows, columns, cluster, c_major) of tiles that are not cut along K, because ptxas
+has their kernel spill 8 bytes then. None of the 63 others of two bands and 144 or more columns that are cut does."""
+
 STAGINGS = (64, 2), (32, 2), (64, 1), (32, 1), (16, 1)
 """(columns, buffers) in which C is staged, the likeliest first. At as many stages, two of 64 columns took 1 percent less
 than two of 32 or one of 64, and one of 32 took 0.8 percent more than these; a stage more made up for as much (geometric
@@ -135,7 +139,8 @@ def _every():
         for tile_n, cluster, c_major in product(widths, clusters, "NM"):
             cluster_m, cluster_n = map(int, cluster.split("x"))
             options = dict(bands=bands, c_major=c_major, cluster_m=cluster_m, cluster_n=cluster_n, pingpong=pingpong)
-            deepest = fitted(tile_m, tile_n, split=True, **options) or fitted(tile_m, tile_n, **options)
+            cut = (pingpong, tile_m, tile_n, cluster, c_major) not in WHOLE and fitted(tile_m, tile_n, split=True, **options)
+            deepest = cut or fitted(tile_m, tile_n, **options)
             yield deepest
             if deepest and (tile_m, tile_n) in SHALLOW:
                 yield fitted(tile_m, tile_n, most=8, split=deepest.split, **options)
