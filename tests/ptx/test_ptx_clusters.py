@@ -9,6 +9,16 @@ from simlayout.errors import MachineError
 
 GRID = 4, 2, 6
 
+TILE = ".shared .align 4 .b8 tile[4];"
+OF_THE_NEIGHBOUR = """mov.u32 %r2, %cluster_ctarank;
+        xor.b32 %r2, %r2, 1;
+        mov.u32 %r3, tile;
+        mapa.shared::cluster.u32 %r3, %r3, %r2;
+        ld.shared::cluster.u32 %r4, [%r3];
+        barrier.cluster.arrive.aligned;
+        barrier.cluster.wait.aligned;"""
+"""Reads the `tile` of the CTA beside this one into %r4, and lets none end before."""
+
 
 def told(special, **launch):
     """int [z, y, x]: what a special register holds in each CTA of GRID."""
@@ -41,17 +51,11 @@ def test_a_cta_is_told_its_place_in_a_cluster_and_that_of_the_cluster_along_each
 
 
 def test_a_cta_reads_the_shared_memory_of_the_neighbour_along_y_that_its_cluster_names():
-    body = """mov.u32 %r1, %ctaid.y;
+    body = f"""mov.u32 %r1, %ctaid.y;
         st.shared.u32 [tile], %r1;
         barrier.cluster.arrive.aligned;
         barrier.cluster.wait.aligned;
-        mov.u32 %r2, %cluster_ctarank;
-        xor.b32 %r2, %r2, 1;
-        mov.u32 %r3, tile;
-        mapa.shared::cluster.u32 %r3, %r3, %r2;
-        ld.shared::cluster.u32 %r4, [%r3];
-        barrier.cluster.arrive.aligned;
-        barrier.cluster.wait.aligned;
+        {OF_THE_NEIGHBOUR}
         ld.param.u64 %rd1, [kernel_param_0];
         mov.u32 %r2, %ctaid.x;
         mad.lo.u32 %r1, %r1, 2, %r2;
@@ -59,7 +63,7 @@ def test_a_cta_reads_the_shared_memory_of_the_neighbour_along_y_that_its_cluster
         add.s64 %rd1, %rd1, %rd2;
         st.global.u32 [%rd1], %r4;
         ret;"""
-    text = module(body, ["u64"], directives=".reqnctapercluster 1, 2, 1", before=".shared .align 4 .b8 tile[4];")
+    text = module(body, ["u64"], directives=".reqnctapercluster 1, 2, 1", before=TILE)
     out = np.full((4, 2), -1, np.int32)
     entry = sl.ptx.load(text).entry()
     entry.run((2, 4), 1, out)
@@ -84,12 +88,7 @@ def test_a_relaxed_arrival_hands_on_what_a_fence_before_it_has_released_to_the_c
         {fence}
         barrier.cluster.arrive.relaxed.aligned;
         barrier.cluster.wait.aligned;
-        xor.b32 %r2, %r1, 1;
-        mov.u32 %r3, tile;
-        mapa.shared::cluster.u32 %r3, %r3, %r2;
-        ld.shared::cluster.u32 %r4, [%r3];
-        barrier.cluster.arrive.aligned;
-        barrier.cluster.wait.aligned;
+        {OF_THE_NEIGHBOUR}
         ret;"""
-    entry = sl.ptx.load(module(body, before=".shared .align 4 .b8 tile[4];")).entry()
+    entry = sl.ptx.load(module(body, before=TILE)).entry()
     assert bool(entry.run(2, 1, cluster=2, hazards="report").hazards) != ordered
