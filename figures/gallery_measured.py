@@ -11,6 +11,7 @@ from picture import Picture, joined
 from cuda_kernels.bench import pictures, record
 from cuda_kernels.bench.steps import SIZE
 from cuda_kernels.kernels.hopper.sectors import run_of
+from cuda_kernels.lab.overlap import as_launched
 from cuda_kernels.lab.tuning_fit import START, read
 from simlayout.plots import Box, Dot, Panel, ladder, share_by_size, share_by_waves
 
@@ -57,9 +58,10 @@ def overlapping(file):
     """Beside cuBLAS products in a row in a CUDA graph, launched to overlap the one before, and once that has ended."""
     found = json.loads((DATA / file).read_text())
     dots = []
-    for (*sizes, _), config, (wait, *others, cublas), *_ in found["rows"]:
-        size = float(np.prod(sizes, dtype=float)) ** (1 / 3)
-        dots += [Dot(size, cublas / others[config.get("early", False)], "launched to overlap the one before"),
+    for row in found["rows"]:
+        wait, us, cublas = as_launched(row, "row")
+        size = float(np.prod(row[0][:3], dtype=float)) ** (1 / 3)
+        dots += [Dot(size, cublas / us, "launched to overlap the one before"),
                  Dot(size, cublas / wait, "launched once the one before has ended")]
     return tuple(dots), f"{len(found['rows'])} products in a row, in CUDA graphs, f16 and bf16, on one {found['device']}"
 

@@ -16,7 +16,7 @@ from cuda_kernels.conformance.hopper import expected
 from cuda_kernels.conformance.kernels import judged, recorded, verdict
 from cuda_kernels.conformance.kernels import ladder as mma_rungs
 from cuda_kernels.kernels.hopper.config import Hopper
-from cuda_kernels.lab import stalls
+from cuda_kernels.lab import overlap, stalls
 from simlayout.kernel import Problem
 
 ROOT = Path(__file__).parent.parent
@@ -91,14 +91,14 @@ def drawn():
 
 def overlaps():
     """One list of cells per situation and GPU: beside cuBLAS if products wait and if they overlap, and what that saves."""
-    said = ("in a CUDA graph behind a product", "in a CUDA graph behind another kernel; times of both",
-            "in a stream behind another kernel; times of both")
-    for i, what in enumerate(said):
+    said = {"row": "in a CUDA graph behind a product", "graph": "in a CUDA graph behind another kernel; times of both",
+            "stream": "in a stream behind another kernel; times of both"}
+    for situation, what in said.items():
         for gpu in ("h200", "h100"):
             rows = json.loads((DATA / f"{gpu}_overlap.json").read_text())["rows"]
-            times = [(row[2 + i][0], row[2 + i][1 + row[1].get("early", False)], row[2 + i][3]) for row in rows]
+            times = [overlap.as_launched(row, situation) for row in rows]
             shares = (f"{statistics.geometric_mean(t[2] / t[way] for t in times):.2f}" for way in (0, 1))
-            saved = statistics.median(wait - overlap for wait, overlap, _ in times if wait < LARGE)
+            saved = statistics.median(wait - us for wait, us, _ in times if wait < LARGE)
             yield [what, gpu.upper(), str(len(rows)), *shares, f"{saved:.1f}"]
 
 

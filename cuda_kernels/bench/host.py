@@ -17,7 +17,7 @@ import tempfile
 import time
 
 from cuda_kernels.bench.libraries import torch_library
-from cuda_kernels.bench.record import Product, parser_of, where_and_when
+from cuda_kernels.bench.record import Product, ended_by, parser_of, where_and_when
 from simlayout.errors import DeviceError, SimlayoutError
 from simlayout.files import write_record
 
@@ -102,7 +102,4 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except SimlayoutError as error:
-        sys.exit(f"cuda_kernels.bench.host: {error}")
+    ended_by(main, "cuda_kernels.bench.host")

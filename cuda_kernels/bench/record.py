@@ -233,6 +233,17 @@ def where_and_when(module, arguments):
             "versions": versions}
 
 
+def ended_by(main, module):
+    """Ends the process with the code that `main` returns, or in one line with what a SimlayoutError of it says. module: of
+    `python -m`."""
+    import sys
+
+    try:
+        sys.exit(main())
+    except SimlayoutError as error:
+        sys.exit(f"{module}: {error}")
+
+
 def driver_version():
     """The driver's version as nvidia-smi prints it. Raises DeviceError where it does not answer."""
     import subprocess

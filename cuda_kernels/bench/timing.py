@@ -18,16 +18,17 @@ from cuda_kernels.kernels.hopper.epilogue import EPILOGUES
 from cuda_kernels.run.turns import sets_of, turn
 from simlayout.errors import DeviceError
 
-TOLERANCE = {"f16": 0.012, "bf16": 0.08, "e4m3": 0.25, "e5m2": 0.25, "s8": 0}
-"""The largest difference from cuBLAS's result that counts as rounding, over the square root of K: operands are normal, so
-results have that size, and the worst of millions is several times as wrong as the usual one; scales make those of 8-bit
-floats up to 2.25 times as large. Integers are exact."""
 FOLLOWING = {
     "overlap": "each as matmul launches it, so that it may begin as the one before it ends",
     "wait": "each once the one before it has ended (overlap=False)",
     "apart": "each behind a kernel of the library that adds 1 to a million numbers, which is in both times",
 }
 """How products follow one another."""
+
+TOLERANCE = {"f16": 0.012, "bf16": 0.08, "e4m3": 0.25, "e5m2": 0.25, "s8": 0}
+"""The largest difference from cuBLAS's result that counts as rounding, over the square root of K: operands are normal, so
+results have that size, and the worst of millions is several times as wrong as the usual one; scales make those of 8-bit
+floats up to 2.25 times as large. Integers are exact."""
 
 LOOSER = 10
 """Times as much, where the kernel accumulates in f16, or the library rounds before it multiplies by another array."""

@@ -6,11 +6,10 @@ prints on which SM each CTA runs, alone and in clusters. Needs torch and a GPU o
 """
 
 import statistics
-import sys
 from dataclasses import dataclass
 from functools import partial
 
-from cuda_kernels.bench.record import parser_of, where_and_when
+from cuda_kernels.bench.record import ended_by, parser_of, where_and_when
 from cuda_kernels.intrinsics import (
     aligned_shared,
     ctaid_x,
@@ -27,7 +26,6 @@ from cuda_kernels.intrinsics import (
     u64,
 )
 from cuda_kernels.kernels.hopper.order import quotient
-from simlayout.errors import SimlayoutError
 from simlayout.files import write_record
 
 BOX_ROWS, BOXES, STAGES = 128, 3, 4
@@ -149,7 +147,4 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except SimlayoutError as error:
-        sys.exit(f"cuda_kernels.lab.neighbours: {error}")
+    ended_by(main, "cuda_kernels.lab.neighbours")

@@ -13,14 +13,13 @@ import statistics
 import sys
 
 from cuda_kernels.bench.libraries import torch_library
-from cuda_kernels.bench.record import parser_of, where_and_when
+from cuda_kernels.bench.record import ended_by, parser_of, where_and_when
 from cuda_kernels.bench.run import compile_cases
 from cuda_kernels.bench.sets import cases_of
 from cuda_kernels.bench.timing import alternate, by_cublas, prepared, rotated
 from cuda_kernels.lab.tuning import as_f16
 from cuda_kernels.matmul.tune.groups import SEED
 from cuda_kernels.run.turns import turn
-from simlayout.errors import SimlayoutError
 from simlayout.files import write_record
 
 WAYS = {"wait": (False, False), "late": (True, False), "early": (True, True)}
@@ -70,6 +69,16 @@ def _queued(library, calls):
     return library.milliseconds(start, end) / 1e3 / QUEUED
 
 
+def as_launched(row, situation):
+    """(microseconds that wait, those that overlap as `matmul` launches it, cuBLAS's) of a row of the record.
+
+    >>> as_launched([[64, 72, 128, "f16"], {"early": True}, [4.0, 3.75, 3.0, 4.5]], "row")
+    (4.0, 3.0, 4.5)
+    """
+    wait, late, early, cublas = row[2 + SITUATIONS.index(situation)]
+    return wait, early if row[1].get("early", False) else late, cublas
+
+
 def row_text(row):
     """A row of the record as a line: of each situation the microseconds that wait, and what the others take more.
 
@@ -108,7 +117,4 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except SimlayoutError as error:
-        sys.exit(f"cuda_kernels.lab.overlap: {error}")
+    ended_by(main, "cuda_kernels.lab.overlap")

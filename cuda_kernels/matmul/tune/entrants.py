@@ -200,7 +200,8 @@ def entrants(cuda, device, watch, operands, configs):
     aligned = {"a": True, "b": True, "c": not operands.off}
     built, faults, steps = [], [], GroupedSteps if wanted.grouped else HopperSteps
     for config in configs:
-        builder = steps(cuda, device, wanted.types, wanted.out, aligned, True, scales, Finish(EPILOGUES[wanted.epilogue]))
+        builder = steps(cuda, device, wanted.types, wanted.out, aligned, scales=scales,
+                        finish=Finish(EPILOGUES[wanted.epilogue]))
         try:
             builder.build(*((x.shape, x.strides) for x in operands.arrays.values()), kernel_of(config))
             built.append((config, builder))

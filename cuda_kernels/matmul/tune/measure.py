@@ -53,7 +53,8 @@ def require_tunable(cuda, device):
 
 
 def contenders(wanted, gpu):
-    """[Hopper configuration] that are measured, the one that the estimate chooses first."""
+    """[Hopper configuration] that are measured, the one that the estimate chooses first; their programs are the `likely`
+    ones'."""
     configs = likely(wanted, gpu, MOST)
     return configs + [replace(config, early=not config.early) for config in configs[:BOTH]]
 
@@ -61,7 +62,7 @@ def contenders(wanted, gpu):
 def compile_likely(cuda, device, products):
     """Compiles what measuring some Wanteds takes, many kernels at a time."""
     gpu, arch = figures_of(cuda, device), target_of(cuda.capability(device))
-    programs = [Program(kernel_of(config).compiled_as, arch) for wanted in products for config in contenders(wanted, gpu)]
+    programs = [Program(kernel_of(config).compiled_as, arch) for wanted in products for config in likely(wanted, gpu, MOST)]
     compile_ahead(programs, cuda.version)
 
 
