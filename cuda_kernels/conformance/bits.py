@@ -9,11 +9,12 @@ a machine without a GPU can compare its own.
 import hashlib
 import json
 import os
+import sys
 from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from cuda_kernels.bench.command import ended_by, recording_parser_of, where_and_when
+from cuda_kernels.bench.record import parser_of, where_and_when
 from cuda_kernels.bench.sets import default_variants
 from cuda_kernels.run.device import gpu_problem
 from cuda_kernels.run.runner import run
@@ -82,7 +83,7 @@ def compare_all(kernels):
 
 def main(arguments=None):
     """The command line."""
-    parser = recording_parser_of("cuda_kernels.conformance.bits", __doc__)
+    parser = parser_of("cuda_kernels.conformance.bits", __doc__)
     parser.add_argument("--kernels", nargs="+", default=[], help="kernel names (default: all)")
     options = parser.parse_args(arguments)
     outcomes = compare_all(options.kernels)
@@ -95,4 +96,4 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
-    ended_by(main)
+    sys.exit(main())

@@ -11,14 +11,14 @@ equal the plan's prediction, except for what copies scales: as many as the plan 
 
 import argparse
 import math
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from cuda_kernels.bench.command import ended_by, recording_parser_of, where_and_when
+from cuda_kernels.bench.record import parser_of, where_and_when
 from cuda_kernels.conformance import ncu
-from cuda_kernels.conformance.measure import WAVEFRONTS
 from cuda_kernels.kernels.hopper.config import HOPPER, Hopper
 from cuda_kernels.kernels.hopper.epilogue import EPILOGUES
 from cuda_kernels.kernels.hopper.plan import plan_of
@@ -32,7 +32,7 @@ from simlayout.hardware.tables.arch import LANES
 from simlayout.nsight import source_page
 from simlayout.plan import sass_class
 
-METRICS = {"gmma": WAVEFRONTS.format("gmma"), "bank_writes": "l1tex__data_bank_writes.sum"}
+METRICS = {"gmma": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_gmma.sum", "bank_writes": "l1tex__data_bank_writes.sum"}
 
 CASES = (
     (Hopper(), (1024, 1536, 512)), (Hopper(a_major="MN", b_major="MN"), (1024, 1536, 512)),
@@ -249,7 +249,7 @@ def measure(folder, name):
 
 def main(arguments=None):
     """Prints each count as predicted and as measured; exit status 1 if one differs."""
-    parser = recording_parser_of("cuda_kernels.conformance.hopper", __doc__)
+    parser = parser_of("cuda_kernels.conformance.hopper", __doc__)
     parser.add_argument("--set", choices=SETS, default="plain", help="of products (default: %(default)s)")
     parser.add_argument("--keep", type=Path, help="keep ncu's report and its pages in this folder")
     parser.add_argument("--launch", action="store_true", help=argparse.SUPPRESS)
@@ -279,4 +279,4 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
-    ended_by(main)
+    sys.exit(main())

@@ -21,13 +21,12 @@ from fractions import Fraction
 from functools import partial
 from pathlib import Path
 
-from cuda_kernels.bench.command import ended_by, recording_parser_of, where_and_when
+from cuda_kernels.bench.record import parser_of, where_and_when
 from cuda_kernels.bench.rungs import rungs
 from cuda_kernels.bench.sets import default_variants
 from cuda_kernels.build.assembler import program
 from cuda_kernels.build.compile import ptx
 from cuda_kernels.conformance import ncu
-from cuda_kernels.conformance.measure import WAVEFRONTS
 from cuda_kernels.conformance.sass import attribute, disassemble
 from cuda_kernels.kernels import KERNELS, named
 from simlayout.errors import DeviceError
@@ -39,7 +38,8 @@ from simlayout.plan import sass_class
 from simlayout.progress import progress
 from simlayout.workers import workers
 
-PIPE = {"l1tex ld": (WAVEFRONTS.format("ld"), ("LDS", "LDSM")), "l1tex st": (WAVEFRONTS.format("st"), ("STS", "STSM"))}
+PIPE = {"l1tex ld": ("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum", ("LDS", "LDSM")),
+        "l1tex st": ("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum", ("STS", "STSM"))}
 """The pipe's own wavefront counters and the SASS classes that each holds. They also count what other clients of the pipe
 cost: where a kernel loads global memory through L1 meanwhile they run a few percent above, so they are shown only."""
 
@@ -284,7 +284,7 @@ def recorded(variant):
 
 def main(arguments=None):
     """Prints the comparison, each count as predicted and as measured; exit status 1 if a known one differs."""
-    parser = recording_parser_of("cuda_kernels.conformance.kernels", __doc__)
+    parser = parser_of("cuda_kernels.conformance.kernels", __doc__)
     for name, size in (("M", 1000), ("N", 1384), ("K", 520)):
         parser.add_argument(f"-{name}", type=int, default=size)
     parser.add_argument("--kernels", nargs="+", default=[],
@@ -310,4 +310,4 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
-    ended_by(main)
+    sys.exit(main())

@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 
-from cuda_kernels.bench.command import ended_by, recording_parser_of, where_and_when
 from cuda_kernels.build import cache
 from cuda_kernels.build.ahead import compile_ahead
 from cuda_kernels.build.assembler import program
@@ -216,9 +215,13 @@ def described(race):
 
 def main(arguments=None):
     """Prints what both say of every kernel; exit status 1 if one did not run."""
-    parser = recording_parser_of("cuda_kernels.conformance.racecheck", __doc__)
+    from cuda_kernels.bench import where_and_when
+
+    parser = argparse.ArgumentParser(prog="python -m cuda_kernels.conformance.racecheck",
+                                     description=__doc__.split("\n\n")[0])
     parser.add_argument("--cases", nargs="+", choices=CASES, default=CASES, metavar="NAME", help="default: all")
     parser.add_argument("--sanitizer", default="compute-sanitizer", help="the command, with options (default: %(default)s)")
+    parser.add_argument("--json", help="write what was found to this file")
     parser.add_argument("--launch", choices=CASES, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.launch:
@@ -252,4 +255,4 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
-    ended_by(main)
+    sys.exit(main())

@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from cuda_kernels.intrinsics.instruction import Instruction, instruction
-from cuda_kernels.intrinsics.shared import _bytes, _registers
+from cuda_kernels.intrinsics.shared import _bytes, _doubles, _registers
 from simlayout.hardware.tables.arch import LANES
 
 
@@ -154,6 +154,12 @@ def ld_global_f32(warp, source):
     return np.ascontiguousarray(source.read(warp.active, 4)).view(np.float32)[:, 0]
 
 
+@instruction("ld.global.f64 $0, [$1];", "f64 <- u64")
+def ld_global_f64(warp, source):
+    """One f64 per lane, 8-byte aligned."""
+    return np.ascontiguousarray(source.read(warp.active, 8)).view(np.float64)[:, 0]
+
+
 @instruction("ld.global.b64 $0, [$1];", "u64 <- u64")
 def ld_global_b64(warp, source):
     """8 bytes per lane, 8-byte aligned."""
@@ -170,6 +176,12 @@ def st_global_b32(warp, destination, value):
 def st_global_f32(warp, destination, value):
     """One f32 per lane, 4-byte aligned."""
     destination.write(warp.active, _bytes(np.asarray(value, np.float32)))
+
+
+@instruction("st.global.f64 [$0], $1;", "<- u64 f64")
+def st_global_f64(warp, destination, value):
+    """One f64 per lane, 8-byte aligned."""
+    destination.write(warp.active, _doubles(value))
 
 
 @instruction("st.global.v4.f32 [$0], {$1, $2, $3, $4};", "<- u64 f32 f32 f32 f32")

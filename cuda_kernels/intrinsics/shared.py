@@ -25,10 +25,52 @@ def _bytes(*registers):
     return np.stack(columns, axis=1).view(np.uint8)
 
 
+def _doubles(value):
+    """f64 per lane, or one of all -> uint8 [32, 8]."""
+    lanes = np.broadcast_to(np.asarray(value, np.float64), (LANES,))
+    return np.ascontiguousarray(lanes).view(np.uint8).reshape(LANES, 8)
+
+
+@instruction("ld.shared.u8 $0, [$1];", "b32 <- u32")
+def ld_shared_b8(warp, address):
+    """One byte per lane, zero-extended."""
+    return warp.shared_load("ld.shared.b8", address, 1)[:, 0].astype(np.uint32)
+
+
+@instruction("ld.shared.u16 $0, [$1];", "b32 <- u32")
+def ld_shared_b16(warp, address):
+    """2 bytes per lane, zero-extended; address 2-byte aligned."""
+    return np.ascontiguousarray(warp.shared_load("ld.shared.b16", address, 2)).view(np.uint16)[:, 0].astype(np.uint32)
+
+
 @instruction("ld.shared.b32 $0, [$1];", "b32 <- u32")
 def ld_shared_b32(warp, address):
     """One 4-byte word per lane (PTX ISA, Data Movement: ld); address 4-byte aligned."""
     return _registers(warp.shared_load("ld.shared.b32", address, 4))[0]
+
+
+@instruction("ld.shared.v2.b32 {$0, $1}, [$2];", "b32 b32 <- u32")
+def ld_shared_b64(warp, address):
+    """Two words per lane; address 8-byte aligned."""
+    return _registers(warp.shared_load("ld.shared.b64", address, 8))
+
+
+@instruction("ld.shared.v4.b32 {$0, $1, $2, $3}, [$4];", "b32 b32 b32 b32 <- u32")
+def ld_shared_b128(warp, address):
+    """Four words per lane; address 16-byte aligned."""
+    return _registers(warp.shared_load("ld.shared.b128", address, 16))
+
+
+@instruction("ld.shared.f32 $0, [$1];", "f32 <- u32")
+def ld_shared_f32(warp, address):
+    """One f32 per lane; address 4-byte aligned."""
+    return np.ascontiguousarray(warp.shared_load("ld.shared.b32", address, 4)).view(np.float32)[:, 0]
+
+
+@instruction("ld.shared.f64 $0, [$1];", "f64 <- u32")
+def ld_shared_f64(warp, address):
+    """One f64 per lane; address 8-byte aligned."""
+    return np.ascontiguousarray(warp.shared_load("ld.shared.b64", address, 8)).view(np.float64)[:, 0]
 
 
 @instruction("ld.volatile.shared.f32 $0, [$1];", "f32 <- u32")
@@ -65,6 +107,12 @@ def ld_shared_v4_f32(warp, address):
     return tuple(loaded.T)
 
 
+@instruction("st.shared.u8 [$0], $1;", "<- u32 b32")
+def st_shared_b8(warp, address, value):
+    """The low byte of a register per lane."""
+    warp.shared_store("st.shared.b8", address, _bytes(value)[:, :1])
+
+
 @instruction("{ .reg .b16 h; cvt.u16.u32 h, $1; st.shared.b16 [$0], h; }", "<- u32 b32")
 def st_shared_b16(warp, address, value):
     """The low 2 bytes of a register per lane; address 2-byte aligned."""
@@ -75,6 +123,18 @@ def st_shared_b16(warp, address, value):
 def st_shared_b32(warp, address, value):
     """One 4-byte word per lane (PTX ISA, Data Movement: st); address 4-byte aligned."""
     warp.shared_store("st.shared.b32", address, _bytes(value))
+
+
+@instruction("st.shared.v2.b32 [$0], {$1, $2};", "<- u32 b32 b32")
+def st_shared_b64(warp, address, v0, v1):
+    """Two words per lane; address 8-byte aligned."""
+    warp.shared_store("st.shared.b64", address, _bytes(v0, v1), width=4)
+
+
+@instruction("st.shared.f64 [$0], $1;", "<- u32 f64")
+def st_shared_f64(warp, address, value):
+    """One f64 per lane; address 8-byte aligned."""
+    warp.shared_store("st.shared.b64", address, _doubles(value))
 
 
 @instruction("st.shared.f32 [$0], $1;", "<- u32 f32")

@@ -1,4 +1,4 @@
-"""What a kernel on CUDA cores needs beside the rest: bf16 as f32, and wider loads and stores."""
+"""What a kernel on CUDA cores needs beside the rest: bf16 as f32, and 8 bytes of global memory."""
 
 import numpy as np
 
@@ -22,26 +22,6 @@ def cvt_f32_bf16_high(warp, packed):
 def _words(bits):
     """The low 32 bits of integers as f32 [32] (or one)."""
     return np.asarray(bits).astype(np.uint32).view(np.float32)
-
-
-# ---- shared memory --------------------------------------------------------------------------------------------------
-
-@instruction("st.shared.v2.b32 [$0], {$1, $2};", "<- u32 b32 b32")
-def st_shared_b64(warp, address, v0, v1):
-    """Two words per lane (PTX ISA: st); address 8-byte aligned."""
-    warp.shared_store("st.shared.b64", address, _bytes(v0, v1), width=4)
-
-
-@instruction("ld.shared.v2.b32 {$0, $1}, [$2];", "b32 b32 <- u32")
-def ld_shared_b64(warp, address):
-    """Two words per lane (PTX ISA: ld); address 8-byte aligned."""
-    return _registers(warp.shared_load("ld.shared.b64", address, 8))
-
-
-@instruction("ld.shared.v4.b32 {$0, $1, $2, $3}, [$4];", "b32 b32 b32 b32 <- u32")
-def ld_shared_b128(warp, address):
-    """Four words per lane; address 16-byte aligned."""
-    return _registers(warp.shared_load("ld.shared.b128", address, 16))
 
 
 # ---- global memory --------------------------------------------------------------------------------------------------

@@ -160,8 +160,11 @@ _ELSEWHERE = {
     "half": "f16", "fp16": "f16", "__half": "f16", "bfloat": "bf16", "__nv_bfloat16": "bf16", "float": "f32", "fp32": "f32",
     "single": "f32", "double": "f64", "fp64": "f64", "fp8": "e4m3 or e5m2", "f8": "e4m3 or e5m2", "char": "s8", "i8": "s8",
     "int8_t": "s8", "uint8_t": "u8", "uint16_t": "u16", "int": "s32", "i32": "s32", "int32_t": "s32", "unsigned": "u32",
-    "uint32_t": "u32", "uint": "u32",
+    "uint32_t": "u32", "uint": "u32", "short": "s16", "i16": "s16", "int16_t": "s16", "long": "s64", "i64": "s64",
+    "int64_t": "s64", "uint64_t": "u64", "size_t": "u64",
 }
+
+_PACKED = frozenset(("b1", "b4", "s4", "u4", "i4", "int4", "uint4", "e2m1", "f4", "fp4", "nvfp4", "mxfp4"))
 
 _BY_STORAGE = {row.storage: row for row in reversed(DTYPES.values())}
 
@@ -199,10 +202,19 @@ def did_you_mean(name, known=DTYPES):
 
     >>> did_you_mean("half"), did_you_mean("e4m4"), did_you_mean("fp8", ("f16", "bf16"))
     (' (did you mean f16?)', ' (did you mean e4m3?)', '')
+    >>> did_you_mean("i64"), did_you_mean("i64", TYPES)                      # a tile asks for the width alone
+    (' (did you mean b64?)', ' (did you mean s64?)')
+    >>> did_you_mean("e2m1")
+    ' (less than a byte: give the bytes that hold several, b8)'
     """
     if not isinstance(name, str) or len(name) > 30:
         return ""
-    meant = _ELSEWHERE.get(name.lower(), "")
+    lower = name.lower()
+    if lower in _PACKED:
+        return " (less than a byte: give the bytes that hold several, b8)"
+    meant = _ELSEWHERE.get(lower, "")
+    if meant[1:].isdigit() and meant not in known:
+        meant = "b" + meant[1:]
     if not meant or not set(meant.split(" or ")) <= set(known):
-        meant = next(iter(get_close_matches(name.lower(), known, 1)), "")
+        meant = next(iter(get_close_matches(lower, known, 1)), "")
     return f" (did you mean {meant}?)" if meant else ""

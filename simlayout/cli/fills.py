@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from simlayout.algebra import dtype_of
+from simlayout.algebra.dtypes import DTYPES, did_you_mean, dtype_of
 from simlayout.cli.map_text import FORM, MapText, map_text
 from simlayout.errors import LayoutError, SimlayoutError
 
@@ -130,8 +130,12 @@ def element_type(name: str) -> np.dtype:
         return dtype_of(name).numpy
     except ModuleNotFoundError:
         raise SimlayoutError(f"{name} needs the package ml_dtypes: pip install ml_dtypes") from None
-    except (TypeError, LayoutError) as error:
+    except TypeError as error:
         raise SimlayoutError(str(error)) from None
+    except LayoutError:
+        known = tuple(dict.fromkeys((*DTYPES, *_WIDE)))
+        raise SimlayoutError(f"unknown type {name!r}{did_you_mean(name, known)}; known: {' '.join(known)}, bool, and "
+                             "NumPy's names such as int64 or complex64") from None
 
 
 def filled(fill: str, shape: tuple[int, ...], dtype: np.dtype, generator: np.random.Generator) -> np.ndarray:

@@ -58,7 +58,7 @@ def run(options):
         report.add(launched)
         device.launches.clear()                          # a program may launch for hours
 
-    device = SimulatedDevice(report.arch, options.hazards, told, _progress)
+    device = SimulatedDevice(report.arch, options.hazards, told, _progress, report.give_up)
     NumbaOnDevice(device).__enter__()                    # for good: what ends the program may still use the device
     with inherited(report.arch, options.hazards):
         code = executed(options.file, options.arguments)
@@ -80,7 +80,7 @@ def _tell(options, report, code):
         write_whole(options.html, page(report, os.path.basename(options.file)))
     if not options.quiet and sys.stderr is not None:
         sys.stdout.flush()
-        told = text(report) + (NO_LAUNCH if not report.kernels and not code else "")
+        told = text(report) + (NO_LAUNCH if not report.kernels and not report.unfinished and not code else "")
         print(f"\nsimlayout: {fit(told)}", file=sys.stderr, flush=True)
         if behind := [word for word in options.arguments if word.partition("=")[0] in OWN]:
             print(fit(f"{' '.join(behind)} stands behind the program's path, so it is the program's: simlayout's options "

@@ -37,13 +37,6 @@ class Emitted:
     name, parameters: of the function. source: the Python (Numba) text; cuda: the CUDA C++ text, which is HIP C++ as well.
     function: the source compiled. certificate: what was proved. unit: "elements" or "bytes". operations: integer operators,
     common subexpressions once.
-
-    >>> import simlayout as sl
-    >>> rows = sl.Access("load A", "ld.shared.b32", sl.Layout((4, 32), (33, 1)), domain={"tid": 32, "k": 4}, dtype="f32",
-    ...                  lanes=lambda tid, k: (k, tid))
-    >>> made = emit(rows)
-    >>> made.name, made.parameters, made.function(5, 2), made.operations, made.cuda.splitlines()[-2].strip()
-    ('load_a', ('tid', 'k'), 71, 2, 'return (k * 33) + tid;')
     """
 
     name: str
@@ -105,7 +98,7 @@ _RESERVED = frozenset("""
     reinterpret_cast return short signed sizeof static static_assert static_cast struct switch template this
     main thread_local throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t while xor
     xor_eq
-    """.split())
+    """.split())                                            # noqa: SIM905 (a table of words)
 """Keywords of C++ (ISO C++17, [lex.key]) that are no names in the CUDA text."""
 
 
@@ -114,11 +107,7 @@ def _is_name(text):
 
 
 def identifier(name):
-    """The function name for an access name.
-
-    >>> identifier("load A"), identifier("2nd"), identifier("class")
-    ('load_a', 'access_2nd', 'access_class')
-    """
+    """The function name for an access name: "load A" -> "load_a"."""
     text = re.sub(r"\W+", "_", name.strip().lower(), flags=re.ASCII).strip("_")
     return text if _is_name(text) else f"access_{text}"
 
@@ -160,10 +149,6 @@ def trace(access):
     """The access's offset in elements as an expression of its domain's variables, or an int.
 
     Raises SimlayoutError where its index function is more than integer arithmetic.
-
-    >>> import simlayout as sl
-    >>> print(trace(sl.Access("load", "ld.shared.b32", sl.Layout(64, 2), domain={"tid": 64}, dtype="f32")))
-    tid << 1
     """
     try:
         with np.errstate(all="raise"):
@@ -303,8 +288,7 @@ def _marked(emitted):
 
 
 def module_source(title, emitted):
-    """The text of a module of emitted functions, each marked with the access it serves. title: the first line of its
-    docstring; emitted: Emitted functions. Raises SimlayoutError where two of them have one name."""
+    """The text of a module of emitted functions, each marked with the access it serves."""
     names = [e.name for e in emitted]
     for name in names:
         if names.count(name) > 1:

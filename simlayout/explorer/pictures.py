@@ -8,7 +8,6 @@ from simlayout.hardware.matrix.tma import TensorMap
 from simlayout.plots import landing
 from simlayout.plots.style import colour_of
 from simlayout.plots.wgmma import operand_panel
-from simlayout.wording import by
 
 LINES = 8                   # of 128 bytes, after which every swizzle repeats
 
@@ -39,7 +38,7 @@ def pictures(plan, instruction):
 
 def _boxes(what, tensor):
     """(the Panel of a TensorMap's box, its bytes)."""
-    size = by(n for n in tensor.shape if n > 1)
+    size = " x ".join(str(n) for n in tensor.shape if n > 1)
     title = f"{what} of {size} {tensor.dtype}, {swizzle_mode(tensor.swizzle)}"
     return replace(landing(tensor, LINES), title=title), tensor.box_bytes
 

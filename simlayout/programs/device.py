@@ -261,15 +261,16 @@ def three(size: int | tuple[int, ...]) -> tuple[int, ...]:
 
 class SimulatedDevice:
     """A GPU of an architecture. launches: a Launched for each, in their order. hazards: as of `Entry.run`. told: called with
-    each Launched. progress: makes a context with a `Progress` for the launch of a kernel, by its name. declared: {PTX
-    symbol: (file, line, shape)} of arrays in shared memory, as libraries tell them."""
+    each Launched; gave_up: with the name of a kernel whose launch raised, or was interrupted. progress: makes a context with
+    a `Progress` for the launch of a kernel, by its name. declared: {PTX symbol: (file, line, shape)} of arrays in shared
+    memory, as libraries tell them."""
 
     def __init__(self, arch: str = "sm_90", hazards: str = "report", told: Callable[[Launched], None] | None = None,
-                 progress: Callable[[str], Any] | None = None):
+                 progress: Callable[[str], Any] | None = None, gave_up: Callable[[str], None] | None = None):
         self.arch, self.hazards, self.memory, self.launches = arch, hazards, DeviceMemory(), []
         self._progress = progress or (lambda name: nullcontext())
         self.declared: dict[str, tuple[str, int, tuple[int, ...]]] = {}
-        self._told, self.heap = told, Heap(self._room)
+        self._told, self._gave_up, self.heap = told, gave_up, Heap(self._room)
         self.passing: dict[int, str] = {}                    # id of what a library passes to a launch -> what to call it
         self._one = RLock()
 
@@ -295,7 +296,12 @@ class SimulatedDevice:
         """Runs an entry of a module of this device. values: as of `Entry.run`; a pointer is an address. A grid that runs
         together is watched for hazards up to MOST_TOGETHER threads. Launches by several threads come one after another."""
         with self._one:
-            return self._launched(entry, grid, block, values, shared_bytes, cluster, together, name)
+            try:
+                return self._launched(entry, grid, block, values, shared_bytes, cluster, together, name)
+            except BaseException:
+                if self._gave_up is not None:
+                    self._gave_up(name or entry.name)
+                raise
 
     def _launched(self, entry, grid, block, values, shared_bytes, cluster, together, name):
         start, grid, block = perf_counter() - Console.waited, three(grid), three(block)

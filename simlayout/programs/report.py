@@ -8,12 +8,12 @@ from os.path import basename
 from time import perf_counter
 
 from simlayout.machine.engine.hazards import Hazard
-from simlayout.machine.engine.listing import FOOT, line_text
+from simlayout.machine.engine.listing import line_text
 from simlayout.machine.engine.worst import Worst, worst_of
 from simlayout.programs.device import Launched
 from simlayout.programs.mend import Mend, mends
 from simlayout.programs.uses import Uses
-from simlayout.wording import by, counted
+from simlayout.wording import counted
 
 SUMMED = ("executions", "instructions", "wavefronts", "ideal", "sectors", "least")
 """The counts of a line that add up over launches, and over lines."""
@@ -146,6 +146,7 @@ class Report:
     def __init__(self, arch: str, hazards: bool = True):
         self.arch, self.looked, self.kernels, self._uses = arch, hazards, {}, Uses()
         self._started = perf_counter()
+        self.unfinished: list[str] = []
         self._mends: tuple[Mend, ...] | None = None
 
     def add(self, launched: Launched) -> None:
@@ -153,6 +154,10 @@ class Report:
         self.kernels.setdefault(launched.name, Kernel(launched.name)).add(launched)
         self._uses.add(launched.trace, launched.name)
         self._mends = None
+
+    def give_up(self, name: str) -> None:
+        """A launch of a kernel, by its name, did not come to its end: it was interrupted, or it raised an error."""
+        self.unfinished.append(name)
 
     @property
     def launches(self) -> int:
@@ -188,6 +193,7 @@ class Report:
 
 HEAD = ("line", "instructions", "wavefronts", "ideal", "excess", "sectors", "least", "source")
 FORM = "{:>6}  {:>12}  {:>10}  {:>8}  {:>8}  {:>8}  {:>8}  {}"
+FOOT = "* bounded by the model; the hardware's number is not known exactly"
 UNCOALESCED = 2
 """A line of global memory is named if it touches so many times the sectors that its bytes would fill."""
 
@@ -198,12 +204,20 @@ MOST_NAMED = 5
 def text(report: Report) -> str:
     """The report for a terminal, without a line break at its end."""
     if not report.kernels:
-        return "no kernel was launched"
+        return _given_up(report) or "no kernel was launched"
     blocks = ["\n".join(_kernel(kernel)) for kernel in report.kernels.values()]
     found = report.mends()
     if found:
         blocks.append("\n".join(line for mend in found for line in mend_lines(mend)))
-    return "\n\n".join([*blocks, summary(report)])
+    return "\n\n".join([*blocks, *filter(None, [_given_up(report)]), summary(report)])
+
+
+def _given_up(report):
+    """Of launches that no number here counts."""
+    if not report.unfinished:
+        return ""
+    names = ", ".join(dict.fromkeys(report.unfinished))
+    return f"{counted(len(report.unfinished), 'launch')} of {names} did not come to an end, and nothing of it is counted"
 
 
 def summary(report: Report) -> str:
@@ -264,7 +278,7 @@ def launches_text(kernel: Kernel) -> str:
 def _by(size):
     """(4, 2, 1) as "4 x 2"."""
     used = size if size[2] > 1 else size[:2] if size[1] > 1 else size[:1]
-    return by(used)
+    return " x ".join(map(str, used))
 
 
 def _cells(line):

@@ -230,6 +230,8 @@ ARRAY = "--block 32 --arg A=f32[32] "
     ("--block 2048 --arg f32[32]", "a CTA has at most 1024"),
     ("--block 32 --arg f99[32]", "--arg f99[32]: "),
     ("--block 32 --arg f32[32]:chaos", "no fill 'chaos'"),
+    ("--block 32 --arg i64[32]", "unknown type 'i64' (did you mean s64?); known: f16 "),
+    ("--block 32 --arg f128[32]", "s16 s64 u64, bool, and NumPy's names such as int64 or complex64"),
     ("--block 32 --arg 'f32(32)'", "write NAME=TYPE[SHAPE]:FILL"),
     ("--block 32 --arg ''", "write NAME="),
     ("--block 32 --arg '__import__(1)'", "write NAME="),

@@ -175,6 +175,8 @@ def test_an_error_in_a_launch_shows_the_line_of_the_program_and_no_frame_of_siml
     assert code in (0, 1)                                # out of bounds is a hazard, and is reported
     code, _, told = ran("--hazards", "raise", "--quiet", "program.py")
     assert code == 1 and 'program.py", line 21, in <module>' in told and "/simlayout/" not in told.replace("simlayout.", "")
+    told = ran("--hazards", "raise", "program.py")[2]
+    assert told.endswith("\nsimlayout: 1 launch of transpose did not come to an end, and nothing of it is counted\n")
 
 
 @pytest.mark.slow

@@ -44,6 +44,8 @@ def instructions():
     return found
 
 
+
+
 class Made:
     """A random program. text: its PTX; `run()`: what each thread leaves in its registers, uint64 [threads, registers].
 

@@ -1,5 +1,5 @@
 """Kernels on the machine: lanes that part and meet, rewriting, line numbers, grids."""
-
+# ruff: noqa: SIM108, SIM105 (kernels say `if` where they mean it)
 
 import sys
 
@@ -272,6 +272,33 @@ def test_a_kernel_that_takes_other_arguments_is_named_with_them(given, said):
         run(kernel, 1, 32, *given)
 
 
+class Tensor:
+    """As torch's, which NumPy adds to."""
+
+    __dlpack__, __array__ = None, lambda self, *how, **options: np.arange(32)
+
+
+@pytest.mark.parametrize("given", [[1, 2, 3], list(range(32)), Tensor(), None])
+def test_what_is_passed_for_an_array_and_is_none_is_told_from_numbers(given):
+    def kernel(out):
+        st_global(out + 4 * tid_x(), 1)
+
+    with pytest.raises(MachineError, match=rf"`\+` of {type(given).__name__} and s64 .*: memory is passed as a NumPy array"):
+        run(kernel, 1, 32, given)
+
+
+def test_elements_of_an_array_are_refused_with_the_instruction_that_reads_them():
+    def reads(a):
+        a[tid_x()]
+
+    def writes(a):
+        a[tid_x()] = 1
+
+    for kernel in reads, writes:
+        with pytest.raises(MachineError, match=r"test_machine.py:\d+: .* without elements: .* ld_global_f32\(a \+ 4 \* i\)"):
+            run(kernel, 1, 32, np.zeros(32, np.int32))
+
+
 def test_what_python_says_of_a_device_function_has_its_name():
     def half(x):
         return x // 2
@@ -293,6 +320,7 @@ def test_what_numba_wraps_is_unwrapped():
         st_global(out + 4 * tid_x(), 1)
 
     assert values(kernel).tolist() == [1] * 32
+
 
 
 def test_every_warp_of_every_cta_runs_and_missing_lanes_do_not():

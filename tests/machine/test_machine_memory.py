@@ -1,9 +1,6 @@
 """What warps of the machine share: barriers, asynchronous copies, memories, registers, and how accesses are counted."""
 
-import os
-import signal
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -136,24 +133,6 @@ def test_an_error_in_one_warp_ends_the_others_and_leaves_no_thread():
     before = threading.active_count()
     message = fails(AddressError, kernel, np.zeros(32, np.int32), block=64)
     assert "CTA (0, 0, 0), warp 1" in message
-    assert threading.active_count() == before
-
-
-@pytest.mark.skipif(threading.current_thread() is not threading.main_thread(), reason="signals reach the main thread")
-def test_ctrl_c_stops_a_kernel_that_never_ends():
-    def kernel():
-        while True:
-            tid_x()
-
-    def interrupt():
-        time.sleep(0.2)
-        os.kill(os.getpid(), signal.SIGINT)
-
-    before, other = threading.active_count(), threading.Thread(target=interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        other.start()
-        run(kernel, 1, 32)
-    other.join()
     assert threading.active_count() == before
 
 

@@ -89,6 +89,17 @@ def test_a_hazard_names_memory_of_the_device_by_its_bytes():
     assert "of the device array of 24 bytes" in text(report)
 
 
+def test_launches_that_did_not_end_are_told_of_before_the_sum():
+    report = Report("sm_90")
+    report.give_up("f")
+    assert text(report) == "1 launch of f did not come to an end, and nothing of it is counted"
+    report.give_up("g")
+    report.give_up("f")
+    sl.simulate(halo, hazards="report", told=report.add)[1, (16, 16)](np.zeros((16, 16)), np.zeros((16, 16)))
+    told = "\n\n3 launches of f, g did not come to an end, and nothing of it is counted\n\n1 launch of 1 kernel"
+    assert told in text(report)
+
+
 def halo(a, out):
     """For Numba: a tile whose edge nobody writes."""
     tile = cuda.shared.array((18, 18), np.float32)

@@ -194,6 +194,14 @@ def test_functions_have_parameters_directives_and_linkage():
     assert parse(CALLS).aliases == {"thrice": "twice"}
 
 
+@pytest.mark.parametrize("written, path", [
+    (r"/home/j\303\266rg/\345\270\203 1/k.py", "/home/j\xf6rg/\u5e03 1/k.py"),
+    (r"/a\"b\"/k.cu", '/a"b"/k.cu'), (r"C:\\303\\k.cu", r"C:\303\k.cu"), ("/caf\xe9.cu", "/caf\xe9.cu"),
+    (r"/\377.cu", "/\udcff.cu")])
+def test_a_path_is_read_as_compilers_write_it(written, path):
+    assert parse(HEAD + f'.file 1 "{written}"').files == {1: path}
+
+
 def test_the_source_line_comes_with_the_calls_that_it_was_inlined_at():
     module = parse(TENSOR_COPY)
     sites = {item.opcode: item.site for item in module.functions["copy"].body if isinstance(item, Instruction)}

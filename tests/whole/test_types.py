@@ -76,7 +76,7 @@ def test_the_walk_sees_methods_properties_and_what_they_lack():
         "Bad.__init__": ["size"], "Bad.half": ["->"], "Bad.of": ["more"]}
 
 
-@pytest.mark.parametrize("package", ("simlayout", "simlayout.lessons", "simlayout.testing"))
+@pytest.mark.parametrize("package", ("simlayout", "simlayout.lessons", "simlayout.testing", "cuda_kernels.intrinsics"))
 def test_type_checkers_are_told_where_the_names_of_a_lazy_package_come_from(package):
     module = import_module(package)
     tree = ast.parse(Path(module.__file__).with_suffix(".pyi").read_text())

@@ -20,21 +20,22 @@ from pathlib import Path
 
 import numpy as np
 
-from cuda_kernels.bench.command import ended_by, recording_parser_of, where_and_when
+from cuda_kernels.bench import where_and_when
 from cuda_kernels.conformance import ncu
 from cuda_kernels.conformance.foreign import ROWS
 from cuda_kernels.conformance.foreign.row import DATA, array_of
-from cuda_kernels.conformance.measure import SASS_WAVEFRONTS, WAVEFRONTS
 from cuda_kernels.run.device import gpu_problem
 from simlayout.errors import DeviceError
-from simlayout.files import write_whole
+from simlayout.files import check_writable, write_whole
 
+SASS = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
+PIPE = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
 COUNTERS = {
     **{
-        name: SASS_WAVEFRONTS.format(op)
+        name: SASS.format(op)
         for name, op in {"ld": "ld", "ldmatrix": "ldsm", "st": "st", "copy": "ldgsts", "atom": "atom"}.items()
     },
-    **{f"pipe {op}": WAVEFRONTS.format(op) for op in ("ld", "st", "atom")},
+    **{f"pipe {op}": PIPE.format(op) for op in ("ld", "st", "atom")},
     "instructions": "smsp__inst_executed.sum",
 }
 """Name in the record -> counter of Nsight Compute. Those of the pipe also count other clients of it: they are only shown."""
@@ -154,7 +155,8 @@ def verdict(made):
 
 def main(arguments=None):
     """As the module says; returns 1 if a result is wrong."""
-    parser = recording_parser_of("cuda_kernels.conformance.foreign.gpu", __doc__)
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--json", type=Path)
     parser.add_argument("--rows", nargs="+", choices=list(ROWS), metavar="NAME", default=in_order(ROWS))
     parser.add_argument("--no-counters", action="store_true")
     parser.add_argument("--data", type=Path, default=DATA)
@@ -165,6 +167,8 @@ def main(arguments=None):
     missing = gpu_problem() or (None if options.no_counters else ncu.problem())
     if missing:
         raise DeviceError(missing)
+    if options.json:
+        check_writable(options.json)
     made = run(options.rows, options.data, not options.no_counters)
     for row in made:
         print(f"{row['name']:<26}{verdict(row)}")
@@ -176,4 +180,4 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
-    ended_by(main)
+    sys.exit(main())

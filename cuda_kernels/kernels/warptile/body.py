@@ -7,8 +7,11 @@ from cuda_kernels.intrinsics import (
     cvt_rn_bf16x2_f32,
     dynamic_shared,
     f32,
+    ld_shared_b64,
+    ld_shared_b128,
     register_array,
     st_shared_b16,
+    st_shared_b64,
     tid_x,
     u64,
 )
@@ -17,10 +20,7 @@ from cuda_kernels.intrinsics.simt import (
     cvt_f32_bf16_high,
     cvt_f32_bf16_low,
     ld_global_v2_b32,
-    ld_shared_b64,
-    ld_shared_b128,
     st_global_v2_b32,
-    st_shared_b64,
 )
 from cuda_kernels.kernels.common import cta_col, cta_row, element, store_two, two_halves, valid_bytes
 from cuda_kernels.kernels.warptile.plan import (

@@ -249,6 +249,10 @@ def _lanes(active):
     return _ALL if active.all() else np.flatnonzero(active)
 
 
+_NO_ELEMENTS = ("an array is a pointer to bytes here, without elements: take an instruction, as in "
+                "ld_global_f32(a + 4 * i); a kernel of numba.cuda, with a[i], runs by simlayout.simulate")
+
+
 class GlobalPointer:
     """A byte pointer into a NumPy array: what a kernel receives for an array argument.
 
@@ -289,6 +293,14 @@ class GlobalPointer:
             raise AddressError(f"a pointer's remainder by {n} is not known: arrays start on 256 bytes; take a power of two "
                                "up to that")
         return (self.offset + self._allocation.aligned) % int(n)
+
+    def __getitem__(self, index):
+        """Refused: a pointer has no elements."""
+        raise MachineError(_NO_ELEMENTS)
+
+    def __setitem__(self, index, value):
+        """Refused: a pointer has no elements."""
+        raise MachineError(_NO_ELEMENTS)
 
     def __repr__(self):
         where = self.offset if isinstance(self.offset, int) else "lane-varying"

@@ -8,9 +8,9 @@ import numpy as np
 
 from simlayout.errors import MachineError
 from simlayout.machine.arithmetic.carriers import width_of
+from simlayout.machine.ptx.lower import aligned
 from simlayout.machine.ptx.maps import is_map
-from simlayout.machine.ptx.names import aligned
-from simlayout.wording import are, counted
+from simlayout.wording import counted
 
 POINTERS = ("u64", "b64", "s64")
 """Types of parameters that may be pointers: compilers write .u64, some .b64."""
@@ -41,7 +41,7 @@ def packed(entry, args, space):
     parameters = entry.parameters
     if len(args) != len(parameters):
         raise MachineError(f"{entry.name} takes {counted(len(parameters), 'argument')} "
-                           f"({', '.join(map(entry.described, parameters))}), and {len(args)} {are(len(args))} given: pass "
+                           f"({', '.join(map(entry.described, parameters))}), and {len(args)} {_are(len(args))} given: pass "
                            "an array (or None) for a pointer, a number for a scalar, bytes for a struct")
     made = bytearray()
     for i, (parameter, value) in enumerate(zip(parameters, args), 1):
@@ -55,6 +55,10 @@ def packed(entry, args, space):
             space.passed(value, i, entry.known_as(parameter))
         made += data
     return np.frombuffer(bytes(made), np.uint8)
+
+
+def _are(count):
+    return "is" if count == 1 else "are"
 
 
 def _bytes_of(parameter, value, space):
@@ -114,7 +118,7 @@ def _struct(parameter, value, space):
         data, alignment = _part(part, space)
         made += bytes(aligned(len(made), alignment) - len(made)) + data
     if len(made) != parameter.bytes:
-        raise MachineError(f"{counted(len(made), 'byte')} {are(len(made))} given, and the struct has {parameter.bytes}")
+        raise MachineError(f"{counted(len(made), 'byte')} {_are(len(made))} given, and the struct has {parameter.bytes}")
     return bytes(made)
 
 

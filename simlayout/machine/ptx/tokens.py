@@ -102,12 +102,14 @@ class Tokens:
         return word
 
     def string(self) -> str:
-        """Passes a string; returns it without its quotes."""
+        """Passes a string; returns it without its quotes. LLVM writes bytes beyond ASCII in octal, as \\303\\251."""
         word = self.words[self.at]
         if len(word) < 2 or word[0] != '"' or word[-1] != '"':
             self.fail("a string in double quotes")
         self.at += 1
-        return re.sub(r"\\(.)", r"\1", word[1:-1]) if "\\" in word else word[1:-1]
+        if "\\" not in word:
+            return word[1:-1]
+        return _ESCAPE.sub(_unescaped, word[1:-1].encode(errors="surrogateescape")).decode(errors="surrogateescape")
 
     def strings(self) -> list[str]:
         """Passes strings with commas between them."""
@@ -115,6 +117,14 @@ class Tokens:
         while self.accept(","):
             found.append(self.string())
         return found
+
+
+_ESCAPE = re.compile(rb"\\(?:([0-3][0-7]{2})|(.))")
+"""A character of a string behind a backslash: a byte as three octal digits, or itself."""
+
+
+def _unescaped(found: re.Match[bytes]) -> bytes:
+    return bytes([int(found[1], 8)]) if found[1] else found[2]
 
 
 def is_name(word: str) -> bool:

@@ -8,6 +8,7 @@ the other, each with `active` narrowed to its lanes; what they assigned is merge
 
 import sys
 from collections.abc import Callable
+from inspect import signature
 from types import BuiltinFunctionType, FrameType, FunctionType
 from typing import Any
 
@@ -128,8 +129,9 @@ class Decisions(Lanes):
             except TypeError:
                 if len(kinds) == len(args):
                     raise
-                name = getattr(function, "name", "this instruction")
-                raise MachineError(f"{name} takes {counted(len(kinds), 'operand')}, not {len(args)}") from None
+                name, takes = getattr(function, "name", "this instruction"), list(signature(twin).parameters)[1:]
+                told = f": {', '.join(takes)}" if takes else ""
+                raise MachineError(f"{name} takes {counted(len(kinds), 'operand')}, not {len(args)}{told}") from None
             return results(function.results, result) if function.results else result
         if isinstance(function, _BUILT_IN):
             return _BUILTINS.get(function, _as_it_is)(self, function, args, named)

@@ -31,12 +31,21 @@ _ARRAY = np.ndarray
 def _instead(symbol, a, b):
     names = [kind_of(x) or type(x).__name__ for x in (a, b)]
     advice = "cast to f32 first" if "f16" in names else "cast one of them"
+    if any(map(_no_array, (a, b))):
+        advice = "memory is passed as a NumPy array (of a tensor on the CPU x.numpy(), which shares it)"
     return MachineError(f"`{symbol}` of {names[0]} and {names[1]} is not what Numba compiles: {advice}")
+
+
+def _no_array(value):
+    """Whether it is what somebody passes for an array, which NumPy would add to the lanes element by element."""
+    return value is None or isinstance(value, list | tuple) or hasattr(value, "__dlpack__") and not isinstance(value, _ARRAY)
 
 
 def _of_objects(symbol, native, a, b):
     """An operator on what is no number: pointers move by signed distances; everything else as it is."""
     a, b = (cast(x, "s64") if kind_of(x) in ("u32", "u64") else x for x in (a, b))
+    if isinstance(b, _ARRAY) and _no_array(a) or isinstance(a, _ARRAY) and _no_array(b):
+        raise _instead(symbol, a, b)
     try:
         return native(a, b)
     except TypeError:

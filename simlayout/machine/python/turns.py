@@ -64,7 +64,8 @@ class PythonTurns:
         except BaseException as error:
             self.error = _located(error, self.warp)
         self.finished = True
-        self._theirs.release()
+        if not self.warp.cancelled:                      # else nobody waits for the turn's end
+            self._theirs.release()
 
 
 def _located(error, warp):

@@ -8,7 +8,7 @@ from simlayout.machine.arithmetic.floats import add_f64_in_l2, f32
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.rows import Place, reader, writer
 
-SCOPES = {"cta", "cluster", "gpu", "sys"}
+_SCOPES = {"cta", "cluster", "gpu", "sys"}
 _ORDERS = {"relaxed", "acquire", "release", "acq_rel"}
 _U1 = np.uint64(1)
 
@@ -50,7 +50,7 @@ def atomic(instruction, names):
             count = int(modifier[1])
         elif modifier == "noftz":
             plain.append(modifier)
-        elif modifier not in SCOPES and head != "L2":
+        elif modifier not in _SCOPES and head != "L2":
             raise MachineError(f"the machine has no .{modifier} here")
     if operation is None:
         raise MachineError(f"no operation among {', '.join(instruction.modifiers)}")

@@ -1,0 +1,48 @@
+"""Ctrl-C while kernels run on the machine."""
+
+import os
+import signal
+import threading
+import time
+
+import pytest
+from machine_kit import bar_sync, tid_x
+
+from simlayout.machine import run
+
+
+@pytest.mark.skipif(threading.current_thread() is not threading.main_thread(), reason="signals reach the main thread")
+def test_ctrl_c_stops_a_kernel_that_never_ends():
+    def kernel():
+        while True:
+            tid_x()
+
+    def interrupt():
+        time.sleep(0.2)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    before, other = threading.active_count(), threading.Thread(target=interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        other.start()
+        run(kernel, 1, 32)
+    other.join()
+    assert threading.active_count() == before
+
+
+@pytest.mark.skipif(threading.current_thread() is not threading.main_thread(), reason="signals reach the main thread")
+def test_ctrl_c_ends_warps_that_wait_for_one_another_without_a_word(monkeypatch):
+    def kernel():
+        while True:
+            if tid_x() >= 224:                           # the interrupt meets the last warp, long before it waits again
+                for _ in range(2000):
+                    tid_x()
+            bar_sync()
+
+    before, told = threading.active_count(), []
+    monkeypatch.setattr(threading, "excepthook", told.append)
+    other = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt):
+        other.start()
+        run(kernel, 1, 256)
+    other.join()
+    assert (told, threading.active_count()) == ([], before)
