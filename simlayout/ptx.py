@@ -56,7 +56,8 @@ The grammar and the meanings are those of the PTX ISA (NVIDIA, version 9.0). `si
 is exact, and what is not.
 """
 
+from simlayout.machine.ptx.arguments import Pointer
 from simlayout.machine.ptx.faults import Unsupported
 from simlayout.machine.ptx.run import LIMIT, Entry, Module, load, read
 
-__all__ = ["LIMIT", "Entry", "Module", "Unsupported", "load", "read"]
+__all__ = ["LIMIT", "Entry", "Module", "Pointer", "Unsupported", "load", "read"]

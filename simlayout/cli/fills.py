@@ -4,11 +4,13 @@
     A=data.npy               an array as a file has it
     n=256  alpha=0.5  null   a number, a null pointer
     s=hex:00000000ff000000   the bytes of a struct
+    v={x=f32[64], s32:64, f32:0.5}   the fields of a struct: an array is a pointer to it, and numbers have their types
     A=map(f16[256,64], box=64x128)   a tensor map (see `map_text`)
 """
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
@@ -17,6 +19,7 @@ import numpy as np
 from simlayout.algebra.dtypes import DTYPES, did_you_mean, dtype_of
 from simlayout.cli.map_text import FORM, MapText, map_text
 from simlayout.errors import LayoutError, SimlayoutError
+from simlayout.machine.ptx.arguments import Pointer
 
 MOST_BYTES = 1 << 34
 """Of one array."""
@@ -30,18 +33,37 @@ _NAME = "[A-Za-z_][A-Za-z_0-9]{0,60}"
 _ARGUMENT = re.compile(f"(?:({_NAME})=)?(.*)", re.S)
 _ARRAY = re.compile(r"([a-z][a-z0-9]*)\[([0-9]{1,12}(?:,[0-9]{1,12}){0,7})\](?::(.+))?", re.S)
 _INTEGER = re.compile(r"[-+]?(?:0x[0-9a-fA-F]{1,16}|[0-9]{1,20})")
+_TYPED = re.compile("([a-z][a-z0-9]*):(.+)", re.S)
 _FLOAT = re.compile(r"[-+]?(?:[0-9]{1,40}\.?[0-9]{0,40}|\.[0-9]{1,40})(?:[eE][-+]?[0-9]{1,4})?|[-+]?inf|nan")
 
 
 @dataclass
 class Given:
     """One argument. name: what it was called, or None; value: what `Entry.run` takes, or (until `related`) the MapText of an
-    array that another argument has; array: that of a pointer, or of a tensor map of its own; before: a copy of it."""
+    array that another argument has; array: that of a pointer, or of a tensor map of its own; before: a copy of it; fields:
+    those of a struct, each an argument of its own."""
 
     name: str | None
     value: Any
     array: np.ndarray | None = None
     before: np.ndarray | None = None
+    fields: list["Given"] = field(default_factory=list)
+
+    def all(self) -> Iterator["Given"]:
+        """It and its fields."""
+        yield self
+        for one in self.fields:
+            yield from one.all()
+
+    @property
+    def passed(self) -> Any:
+        """What `Entry.run` takes."""
+        return [one.in_struct for one in self.fields] if self.fields else self.value
+
+    @property
+    def in_struct(self) -> Any:
+        """What it is as a field: an array is a pointer."""
+        return Pointer(self.value) if isinstance(self.value, np.ndarray) else self.passed
 
 
 def given(text: str, generator: np.random.Generator) -> Given:
@@ -50,11 +72,15 @@ def given(text: str, generator: np.random.Generator) -> Given:
     >>> made = given("A=f16[2,3]:arange", np.random.default_rng(0))
     >>> made.name, made.value.dtype, made.value.tolist()
     ('A', dtype('float16'), [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]])
+    >>> given("{x=f32[3], s32:3, f32:0.5}", np.random.default_rng(0)).passed
+    [Pointer(to=array([0., 0., 0.], dtype=float32)), np.int32(3), np.float32(0.5)]
     >>> [given(text, np.random.default_rng(0)).value for text in ("256", "n=-0x10", "0.5", "null", "hex:00ff")]
     [256, -16, 0.5, None, b'\\x00\\xff']
     """
     name, what = _ARGUMENT.fullmatch(text).groups()      # type: ignore[union-attr]  # which anything matches
     try:
+        if what.startswith("{"):
+            return Given(name, None, fields=[_field(one, generator) for one in _split(what)])
         mapped = map_text(what)
         if mapped is not None and re.fullmatch(_NAME, mapped.of):
             return Given(name, mapped)
@@ -78,8 +104,9 @@ def related(arguments: list[Given]) -> list[Given]:
     >>> related([given(text, np.random.default_rng(0)) for text in texts])[1].value.box
     (64, 8)
     """
-    arrays = {argument.name: argument.array for argument in arguments if argument.array is not None}
-    for argument in arguments:
+    everything = [one for argument in arguments for one in argument.all()]
+    arrays = {argument.name: argument.array for argument in everything if argument.array is not None}
+    for argument in everything:
         if isinstance(argument.value, MapText):
             of = argument.value.of
             try:
@@ -89,6 +116,35 @@ def related(arguments: list[Given]) -> list[Given]:
             except SimlayoutError as error:
                 raise SimlayoutError(f"--arg map({of}, ...): {error}") from None
     return arguments
+
+
+def _split(what):
+    """The texts of the fields of a struct, "{a, b}"."""
+    if not what.endswith("}"):
+        raise SimlayoutError("a struct ends with '}'")
+    made, depth = [""], 0
+    for letter in what[1:-1]:
+        depth += (letter in "{[(") - (letter in ")]}")
+        if letter == "," and not depth:
+            made.append("")
+        else:
+            made[-1] += letter
+    return [one.strip() for one in made]
+
+
+def _field(text, generator):
+    """A field of a struct as a Given. Raises SimlayoutError."""
+    if _INTEGER.fullmatch(text) or _FLOAT.fullmatch(text):
+        raise SimlayoutError(f"{text} is of no size: write its type, as in s32:{text}, f32:{text} or u64:{text}")
+    typed = _TYPED.fullmatch(text)
+    number = typed and (_INTEGER.fullmatch(typed[2]) or _FLOAT.fullmatch(typed[2]))
+    if not number:
+        return given(text, generator)
+    value, type = _value(typed[2], generator), element_type(typed[1])
+    try:
+        return Given(None, np.array(value).astype(type)[()] if isinstance(value, float) else type.type(value))
+    except OverflowError:
+        raise SimlayoutError(f"{typed[1]} does not hold {typed[2]}") from None
 
 
 def _value(what, generator):
@@ -105,7 +161,7 @@ def _value(what, generator):
         return array_of(what)
     if not found:
         raise SimlayoutError("write NAME=TYPE[SHAPE]:FILL, as in A=f16[256,64]:normal, NAME=FILE.npy, a number, null, "
-                             f"hex: and the bytes of a struct, or {FORM}")
+                             f"hex: and the bytes of a struct, {{FIELD, ...}} of its fields, or {FORM}")
     dtype, shape = element_type(found[1]), tuple(map(int, found[2].split(",")))
     if prod(shape) * dtype.itemsize > MOST_BYTES:
         raise SimlayoutError(f"{prod(shape) * dtype.itemsize} bytes; an array has at most {MOST_BYTES}")

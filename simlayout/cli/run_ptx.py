@@ -21,7 +21,9 @@ from simlayout.progress import progress
 NOTES = f"""
     Of PTX: that of any compiler, nvcc -ptx -lineinfo, Triton's .asm["ptx"], numba.cuda.compile_ptx. Each parameter of the
     entry takes one --arg, in their order (`simlayout ptx FILE` lists them): NAME=TYPE[SHAPE]:FILL for an array, a number
-    for a scalar, null for a null pointer, hex: and its bytes for a struct, {FORM} for a tensor map.
+    for a scalar, null for a null pointer, {FORM} for a tensor map.
+    A struct takes hex: and its bytes, or its fields, of which an array is a pointer to it and numbers have types:
+    V={{x=f32[64]:normal, s32:64, f32:0.5}}. So does a tensor of CuTe DSL, {{A=f16[64,64]:normal}}.
     FILL is one of {', '.join(FILLS)} (default: zeros);
     NAME=FILE.npy takes type and shape from the file. Types are f16, bf16, f32, f64, e4m3, s8 to s64, u8 to u64, bool,
     complex64.
@@ -92,11 +94,11 @@ def run(options):
     entry.check()
     given_ones = [given(text, np.random.default_rng([options.seed, i])) for i, text in enumerate(options.arg)]
     arguments = related(_named(entry, given_ones))
-    arrays = {a.name: a for a in arguments if a.array is not None}
+    arrays = {a.name: a for argument in arguments for a in argument.all() if a.array is not None}
     expected = {name: _expected(arrays, name, file) for name, file in options.expect}
     targets = _targets(options.save, arrays)
     try:
-        trace = _executed(entry, options, [a.value for a in arguments])
+        trace = _executed(entry, options, [a.passed for a in arguments])
     except HazardError as error:
         told = {**_launch(entry, options), "hazards": [error.hazard.as_dict()]}
         tell(options.json, told, field("hazard", error))
@@ -135,7 +137,10 @@ def _named(entry, arguments):
     for argument, parameter in zip(arguments, entry.parameters):
         if argument.name is None:
             argument.name = re.sub(r"\W", "_", parameter.name.removeprefix(f"{entry.name}_"))
-    names = [a.name for a in arguments if a.name is not None]
+    for i, inner in enumerate(a for argument in arguments for one in argument.fields for a in one.all()):
+        if inner.name is None and inner.array is not None:
+            inner.name = f"field_{i}"
+    names = [a.name for argument in arguments for a in argument.all() if a.name is not None]
     twice = [name for name in names if names.count(name) > 1]
     if twice:
         raise SimlayoutError(f"--arg: two arguments are called {twice[0]}: give each its own name")

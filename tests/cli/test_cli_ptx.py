@@ -243,6 +243,9 @@ ARRAY = "--block 32 --arg A=f32[32] "
     ("--block 32 --arg f32[8]:one.npy", "No such file"),
     ("--block 32 --arg f32[8]:bad.npy", "cannot read bad.npy"),
     ("--block 32 --arg hex:0", "pairs of hexadecimal"),
+    ("--block 32 --arg '{f32[4], 5}'", "5 is of no size: write its type, as in s32:5"),
+    ("--block 32 --arg '{f32[4], u8:256}'", "u8 does not hold 256"), ("--block 32 --arg '{f32[4]'", "ends with '}'"),
+    ("--block 32 --arg '{f32[4], }'", "write NAME=TYPE[SHAPE]"),
     ("--block 32 --arg 1.5", "1.5 is no integer"),
     (ARRAY + "--arg A=f32[32]", "two arguments are called A"),
     (ARRAY + "--expect B=x.npy", "no array is called B; there are A"),
@@ -276,6 +279,19 @@ def test_ctrl_c_ends_an_endless_kernel_with_one_line_and_no_file(folder):
     out, err = process.communicate()
     assert (process.returncode, out, err) == (130, b"", b"simlayout: interrupted\n")
     assert files(folder) == {"loop.ptx"}
+
+
+def test_an_array_among_the_fields_of_a_struct_is_a_pointer_and_is_saved_and_compared_as_any(capsys, folder):
+    body = """ld.param.u64 %rd1, [kernel_param_0];
+        ld.param.u32 %r1, [kernel_param_0+8];
+        ld.param.u64 %rd2, [kernel_param_0+16];
+        ld.global.u32 %r2, [%rd2]; add.u32 %r1, %r1, %r2; st.global.u32 [%rd1], %r1; ret;"""
+    (folder / "s.ptx").write_text(module(body, [".param .align 8 .b8 kernel_param_0[24]"]))
+    np.save(folder / "seven.npy", np.array([7], np.int32))
+    words = "--block 1 --arg '{x=s32[1], s32:3, u32[1]:integers:4:5}' --expect x=seven.npy --save ."
+    out = printed(capsys, "run", "s.ptx", *shlex.split(words))
+    assert "x             int32 [1], 1 of 1 elements changed" in out and "field_2       uint32 [1], 0 of 1" in out
+    assert np.load(folder / "x.npy").tolist() == [7]
 
 
 # ---- arguments as text -------------------------------------------------------------------------------------------------

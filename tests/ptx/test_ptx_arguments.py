@@ -71,7 +71,8 @@ def test_integers_arrive_modulo_their_width_or_are_refused_if_they_have_more_bit
     ("u32", 1.0, "1.0 is no integer: pass 1"), ("s64", 1.5, "1.5 is no integer"), ("u32", "7", "'7' is no number: pass an"),
     ("f32", "7", "'7' is no number"), ("f32", None, "None is a null pointer: pass a number"), ("f32", 1j, "1j is no number"),
     ("u32", [1], "[1] is no number"),
-    ("u64", [0] * 999, "[0, 0, 0, 0, 0, 0, ...] is no number: pass an int, a float or a NumPy scalar, or a NumPy array"),
+    ("f32", [0] * 999, "[0, 0, 0, 0, 0, 0, ...] is no number: pass an int, a float or a NumPy scalar"),
+    ("u64", {0: 0}, "is no number: pass an int, a float or a NumPy scalar, or a NumPy array"),
     ("u32", np.zeros(3), "an array of shape (3,) is a pointer, and this is a number"),
     ("f32", np.zeros(()), "array.item() of a single element"), ("u32", b"1234", "b'1234' is no number"),
     ("u64", 2**64, "does not fit in 64 bits: -9223372036854775808 to 18446744073709551615"),
@@ -112,6 +113,119 @@ def test_a_struct_takes_its_bytes(value):
 def test_what_is_no_struct_of_that_size_is_refused(value, told):
     with pytest.raises(MachineError, match=r"argument 2 of 2 \(param_1: 8 bytes\): .*" + told):
         sl.ptx.load(STRUCT).entry().run(1, 1, np.zeros(1, np.int32), value)
+
+
+# A kernel of a struct { float *data; int size; float factor; }, of an array of such structs, and of an array of pointers:
+# each multiplies the elements by the factor, or adds 1 to them.
+VIEWS = """
+.version 9.0
+.target sm_90
+.address_size 64
+.visible .entry view(.param .align 8 .b8 view_param_0[16])
+{
+    .reg .pred %p; .reg .f32 %f<3>; .reg .b32 %r<3>; .reg .b64 %rd<3>;
+    ld.param.u64 %rd1, [view_param_0];
+    ld.param.v2.b32 {%r1, %r2}, [view_param_0+8];
+    mov.b32 %f1, %r2;
+    mov.u32 %r2, %tid.x;
+    setp.ge.s32 %p, %r2, %r1;
+    @%p ret;
+    mul.wide.u32 %rd2, %r2, 4;
+    add.s64 %rd1, %rd1, %rd2;
+    ld.global.f32 %f2, [%rd1];
+    mul.f32 %f2, %f2, %f1;
+    st.global.f32 [%rd1], %f2;
+    ret;
+}
+.visible .entry several(.param .u64 several_param_0)
+{
+    .reg .pred %p; .reg .f32 %f<3>; .reg .b32 %r<3>; .reg .b64 %rd<4>;
+    ld.param.u64 %rd1, [several_param_0];
+    mov.u32 %r1, %ctaid.x;
+    mul.wide.u32 %rd2, %r1, 16;
+    add.s64 %rd1, %rd1, %rd2;
+    ld.global.v2.b32 {%r1, %r2}, [%rd1+8];
+    mov.b32 %f1, %r2;
+    ld.global.u64 %rd1, [%rd1];
+    mov.u32 %r2, %tid.x;
+    setp.ge.s32 %p, %r2, %r1;
+    @%p ret;
+    mul.wide.u32 %rd2, %r2, 4;
+    add.s64 %rd1, %rd1, %rd2;
+    ld.global.f32 %f2, [%rd1];
+    mul.f32 %f2, %f2, %f1;
+    st.global.f32 [%rd1], %f2;
+    ret;
+}
+.visible .entry table(.param .u64 table_param_0)
+{
+    .reg .f32 %f<3>; .reg .b32 %r<3>; .reg .b64 %rd<4>;
+    ld.param.u64 %rd1, [table_param_0];
+    mov.u32 %r1, %ctaid.x;
+    mul.wide.u32 %rd2, %r1, 8;
+    add.s64 %rd1, %rd1, %rd2;
+    ld.global.u64 %rd1, [%rd1];
+    mov.u32 %r2, %tid.x;
+    mul.wide.u32 %rd2, %r2, 4;
+    add.s64 %rd1, %rd1, %rd2;
+    ld.global.f32 %f1, [%rd1];
+    add.f32 %f1, %f1, 0f3F800000;
+    st.global.f32 [%rd1], %f1;
+    ret;
+}
+"""
+
+
+def numbers():
+    return np.arange(32, dtype=np.float32)
+
+
+@pytest.mark.parametrize("fields", [list, tuple])
+def test_a_pointer_is_a_field_of_a_struct_beside_numbers_of_their_types(fields):
+    data = numbers()
+    sl.ptx.load(VIEWS)["view"].run(1, 32, fields([sl.ptx.Pointer(data), np.int32(5), np.float32(10)]))
+    assert data.tolist() == [*range(0, 50, 10), *range(5, 32)]
+
+
+def test_fields_are_placed_and_padded_as_c_does():
+    inner = np.dtype([("a", "i1"), ("b", "<i2"), ("c", "i1")], align=True)
+    whole = np.dtype([("x", inner), ("y", "i1"), ("z", "<f8"), ("w", inner, 2), ("v", "u1")], align=True)
+    wanted = np.zeros(1, whole)
+    wanted[0] = (1, 2, 3), 4, 5.0, [(6, 7, 8), (9, 10, 11)], 12
+    fields = [[np.int8(1), np.int16(2), np.int8(3)], np.int8(4), np.float64(5),
+              [np.int8(6), np.int16(7), np.int8(8)], [np.int8(9), np.int16(10), np.int8(11)], np.uint8(12)]
+    assert copied(fields, whole.itemsize // 4).tobytes() == wanted.tobytes()
+
+
+def test_a_list_is_where_a_pointer_points_to_and_lists_in_it_are_structs():
+    one, two, three = numbers(), numbers(), numbers()
+    views = [[sl.ptx.Pointer(one), np.int32(3), np.float32(2)], (sl.ptx.Pointer(two), np.int32(32), np.float32(0))]
+    sl.ptx.load(VIEWS)["several"].run(2, 32, views)
+    assert one[:4].tolist() == [0, 2, 4, 3] and not two.any()
+    sl.ptx.load(VIEWS)["several"].run(1, 32, sl.ptx.Pointer([sl.ptx.Pointer(three), np.int32(1), np.float32(2)]))
+    assert three.tolist() == numbers().tolist()
+
+
+def test_a_list_of_pointers_is_an_array_of_pointers():
+    arrays = [numbers() for _ in range(3)]
+    trace = sl.ptx.load(VIEWS)["table"].run(3, 32, [*map(sl.ptx.Pointer, arrays)])
+    assert all((array == numbers() + 1).all() for array in arrays) and not trace.hazards
+
+
+def test_what_lies_behind_a_pointer_in_a_struct_is_watched_as_any_array_is():
+    with pytest.raises(HazardError, match="0 bytes past the end of"):
+        sl.ptx.load(VIEWS)["table"].run(1, 32, [sl.ptx.Pointer(numbers()[:31].copy())])
+
+
+@pytest.mark.parametrize("value, told", [
+    (np.zeros(9, np.float32), "36 bytes are given, and the struct has 16: sl.ptx.Pointer(array) is a pointer to it"),
+    ([np.zeros(9), 5, 1.0], "give a number its type, as in np.int32(5)"), ([None, "5"], "not str"),
+    (sl.ptx.Pointer(5), "a Pointer is to an array, or to a list of fields, not to int"),
+    (sl.ptx.Pointer(np.zeros(1, object)), "a list of sl.ptx.Pointer is an array of pointers"),
+    ([sl.ptx.Pointer([np.zeros(3)])], "write [sl.ptx.Pointer(array), ...] for an array of pointers")])
+def test_what_is_no_field_is_refused_with_what_would_be_one(value, told):
+    with pytest.raises(MachineError, match=r"^view: argument 1 of 1 \(param_0: 16 bytes\): .*" + re.escape(told)):
+        sl.ptx.load(VIEWS)["view"].run(1, 32, value)
 
 
 # ---- arrays ------------------------------------------------------------------------------------------------------------

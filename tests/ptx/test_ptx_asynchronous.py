@@ -189,6 +189,41 @@ fence.proxy.async.shared::cta; bar.sync 0;
         entry(body.replace("@%p1 cp.async.bulk.wait_group 0;", "")).run(1, 32, target, np.zeros(32, np.uint32))
 
 
+EACH = """mad.lo.u32 %out, %lane, 16, %at;
+st.shared.v4.b32 [%out], {%lane, %lane, %lane, %lane};
+fence.proxy.async.shared::cta; bar.sync 0;
+"""
+OVER = "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;"
+
+
+def test_a_store_by_a_whole_warp_with_the_same_operands_is_one_copy_and_a_reduction_one_for_each_lane():
+    target = np.zeros(128, np.uint32)
+    store = EACH + "cp.async.bulk.global.shared::cta.bulk_group [%from], [%at], 512;" + OVER
+    assert not entry(store).run(1, 32, target, np.zeros(32, np.uint32)).hazards
+    assert target.tolist() == [lane for lane in range(32) for _ in range(4)]
+    add = EACH + "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%from], [%at], 512;" + OVER
+    entry(add).run(1, 32, target, np.zeros(32, np.uint32))
+    assert target.tolist() == [33 * lane for lane in range(32) for _ in range(4)]
+
+
+def test_stores_by_lanes_with_operands_of_their_own_are_all_done_and_race_where_they_meet():
+    own = EACH + "mul.wide.u32 %to, %lane, 16; add.u64 %to, %to, %from;"
+    own += "cp.async.bulk.global.shared::cta.bulk_group [%to], [%out], 16;" + OVER
+    target = np.zeros(128, np.uint32)
+    entry(own).run(1, 32, target, np.zeros(32, np.uint32))
+    assert target.tolist() == [lane for lane in range(32) for _ in range(4)]
+    with pytest.raises(HazardError, match="global race"):
+        entry(own.replace("[%to], [%out]", "[%from], [%out]")).run(1, 32, target, np.zeros(32, np.uint32))
+
+
+def test_only_the_first_lane_waits_for_the_one_copy_of_a_warp():
+    store = EACH + "cp.async.bulk.global.shared::cta.bulk_group [%from], [%at], 512; cp.async.bulk.commit_group;"
+    wait = "setp.{} %p1, %lane, 0; @%p1 cp.async.bulk.wait_group 0;"
+    entry(store + wait.format("eq.u32")).run(1, 32, np.zeros(128, np.uint32), np.zeros(32, np.uint32))
+    with pytest.raises(HazardError, match="early exit"):
+        entry(store + wait.format("ne.u32")).run(1, 32, np.zeros(128, np.uint32), np.zeros(32, np.uint32))
+
+
 @pytest.mark.parametrize("rank", [1, 2, 3, 4, 5])
 def test_boxes_of_every_rank_come_and_go(rank):
     box, shape = (8, 2, 2, 1, 2)[:rank], (3, 2, 4, 5, 16)[-rank:]

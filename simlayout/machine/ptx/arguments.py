@@ -3,6 +3,9 @@ types."""
 
 import reprlib
 import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +21,43 @@ POINTERS = ("u64", "b64", "s64")
 
 _LETTERS = {"f32": "f", "f64": "d"} | {f"{kind}{8 << i}": "bhiq"[i] for kind in "bus" for i in range(4)}
 _NUMBERS = {int, float, bool}
+
+
+@dataclass(frozen=True, eq=False)
+class Pointer:
+    """A pointer as a field of a struct, where an array would be its bytes. to: the array that it points to, or a list of
+    fields, of which the launch makes a copy in global memory.
+
+    Views of C++ and tensors of CuTe DSL are such structs; a list of pointers is what batched kernels take as `float**`:
+
+    >>> import simlayout as sl
+    >>> module = sl.ptx.load('''
+    ... .version 9.0
+    ... .target sm_90
+    ... .address_size 64
+    ... .visible .entry scale(.param .align 8 .b8 view[16])      // struct { float *data; int size; float factor; }
+    ... {
+    ...     .reg .f32 %f<3>;
+    ...     .reg .b32 %r<2>;
+    ...     .reg .b64 %rd<3>;
+    ...     ld.param.u64 %rd1, [view];
+    ...     ld.param.f32 %f1, [view+12];
+    ...     mov.u32 %r1, %tid.x;
+    ...     mul.wide.u32 %rd2, %r1, 4;
+    ...     add.s64 %rd1, %rd1, %rd2;
+    ...     ld.global.f32 %f2, [%rd1];
+    ...     mul.f32 %f2, %f2, %f1;
+    ...     st.global.f32 [%rd1], %f2;
+    ...     ret;
+    ... }
+    ... ''')
+    >>> data = np.arange(4, dtype=np.float32)
+    >>> trace = module["scale"].run(1, 4, [sl.ptx.Pointer(data), np.int32(4), np.float32(10)])
+    >>> data.tolist()
+    [0.0, 10.0, 20.0, 30.0]
+    """
+
+    to: np.ndarray | Sequence[Any]
 
 
 def form_of(parameters):
@@ -64,10 +104,10 @@ def _are(count):
 def _bytes_of(parameter, value, space):
     if parameter.shape:
         return _struct(parameter, value, space)
+    if parameter.type in POINTERS and (is_map(value) or isinstance(value, Pointer) or _is_list(value)):
+        return _at(value.to if isinstance(value, Pointer) else value, space).to_bytes(8, "little")
     if isinstance(value, np.ndarray):
         return _pointer(parameter, value, space)
-    if is_map(value) and parameter.type in POINTERS:
-        return space.map_address(value).to_bytes(8, "little")
     if value is None:
         if parameter.type not in POINTERS:
             raise MachineError("None is a null pointer: pass a number")
@@ -75,14 +115,33 @@ def _bytes_of(parameter, value, space):
     return _number(parameter.type, value)
 
 
+def _is_list(value):
+    """Whether it is a list of fields."""
+    return isinstance(value, tuple | list)
+
+
 def _pointer(parameter, value, space):
     if parameter.type not in POINTERS:
         raise MachineError(f"an array of shape {value.shape} is a pointer, and this is a number: pass one, array.item() of "
                            "a single element")
-    if value.dtype.hasobject:
-        raise MachineError(f"an array of {value.dtype} holds Python objects, and a GPU sees bytes: give it a dtype of fixed "
-                           "size")
-    return space.address(value).to_bytes(8, "little")
+    return _at(value, space).to_bytes(8, "little")
+
+
+def _at(what, space):
+    """The address of an array or a tensor map, or of a copy of a list of fields."""
+    if is_map(what):
+        return space.map_address(what)
+    if _is_list(what):
+        if all(isinstance(one, np.ndarray) for one in what):
+            raise MachineError("an array in a list stands for its bytes: write [sl.ptx.Pointer(array), ...] for an array of "
+                               "pointers, or pass one array that holds them all")
+        return space.place(np.frombuffer(_fields(what, space)[0], np.uint8))
+    if not isinstance(what, np.ndarray):
+        raise MachineError(f"a Pointer is to an array, or to a list of fields, not to {type(what).__name__}")
+    if what.dtype.hasobject:
+        raise MachineError(f"an array of {what.dtype} holds Python objects, and a GPU sees bytes: give it a dtype of fixed "
+                           "size" + "; a list of sl.ptx.Pointer is an array of pointers" * (what.dtype == object))
+    return space.address(what)
 
 
 def _number(type, value):
@@ -113,22 +172,38 @@ def _float(bits, value):
 
 
 def _struct(parameter, value, space):
-    made = bytearray()
-    for part in value if isinstance(value, tuple | list) else (value,):
-        data, alignment = _part(part, space)
+    data, alignment = _fields(value, space) if _is_list(value) else _part(value, space)
+    if _is_list(value):
+        data += bytes(aligned(len(data), max(alignment, parameter.align)) - len(data))
+    if len(data) != parameter.bytes:
+        pointer = isinstance(value, np.ndarray) and parameter.bytes >= 8
+        raise MachineError(f"{counted(len(data), 'byte')} {_are(len(data))} given, and the struct has {parameter.bytes}"
+                           + ": sl.ptx.Pointer(array) is a pointer to it, for a field of a list" * pointer)
+    return data
+
+
+def _fields(values, space):
+    """(bytes, their alignment) of fields one after another, each where C places it, and padded as C does."""
+    made, widest = bytearray(), 1
+    for value in values:
+        data, alignment = (bytes(8), 8) if value is None else _part(value, space)
         made += bytes(aligned(len(made), alignment) - len(made)) + data
-    if len(made) != parameter.bytes:
-        raise MachineError(f"{counted(len(made), 'byte')} {_are(len(made))} given, and the struct has {parameter.bytes}")
-    return bytes(made)
+        widest = max(widest, alignment)
+    return bytes(made) + bytes(aligned(len(made), widest) - len(made)), widest
 
 
 def _part(value, space):
     """(bytes, their alignment) of a struct or one of its fields."""
     if is_map(value):
         return space.maps.encoded(value), 64
+    if isinstance(value, Pointer):
+        return _at(value.to, space).to_bytes(8, "little"), 8
+    if _is_list(value):
+        return _fields(value, space)
     if isinstance(value, np.ndarray | np.generic) and not value.dtype.hasobject:
         return value.tobytes(), value.dtype.alignment
     if not isinstance(value, bytes | bytearray | memoryview):
+        number = f": give a number its type, as in np.int32({value})" if type(value) in (int, float) else ""
         raise MachineError(f"a struct takes bytes, a structured scalar or a TensorMap, not {type(value).__name__}; or a "
-                           "list of its fields as such")
+                           f"list of its fields as such, with sl.ptx.Pointer(array) for a pointer{number}")
     return bytes(value), 1

@@ -115,7 +115,11 @@ class GlobalSpace:
 
     def map_address(self, tensor_map: Any) -> int:
         """The address of a tensor map that lies in global memory."""
-        data = np.frombuffer(self.maps.encoded(tensor_map), np.uint8).copy()
+        return self.place(np.frombuffer(self.maps.encoded(tensor_map), np.uint8))
+
+    def place(self, data: np.ndarray) -> int:
+        """The address of a copy of some bytes, which lives as long as the launch."""
+        data = data.copy()
         self._placed.append(data)
         return self.address(data)
 

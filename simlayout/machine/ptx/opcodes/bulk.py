@@ -33,6 +33,19 @@ def lanes_of(warp):
     return [(lane, np.arange(32) == lane) for lane in np.flatnonzero(warp.active).tolist()]
 
 
+def stores_of(warp, *operands):
+    """[(lane, bool [32])]: of the active lanes whose operands are the same the first one. operands: what each gives, [32].
+
+    A store of the whole warp with uniform operands is one in the machine code that ptxas 13.5 makes for sm_90a (UTMASTG,
+    UBLKCP.G.S), and a loop over their different values otherwise; loads and reductions are one for each lane. So CuTe DSL's
+    kernels have a warp store a tile without electing a lane.
+    """
+    seen = set()
+    values = zip(*(np.broadcast_to(one(warp), 32).tolist() for one in operands), strict=True)
+    told = [not (value in seen or warp.active[lane] and seen.add(value)) for lane, value in enumerate(values)]
+    return [one for one in lanes_of(warp) if told[one[0]]]
+
+
 def tensor_address(operand, names):
     """(what gives the address of a tensor map, [what gives a coordinate]) of a warp."""
     if not isinstance(operand, syntax.TensorAddress):
@@ -95,7 +108,7 @@ def _bytes(instruction, names):
 
 def _bytes_to_global(name, to, of, size, operation, type):
     def run(warp):
-        for lane, one in lanes_of(warp):
+        for lane, one in stores_of(warp, to, of, size) if operation is None else lanes_of(warp):
             nbytes = int(size(warp)[lane])
             for pointer, _ in warp.pointers(to(warp), one, nbytes, "writes", 16):
                 place = pointer, warp.own_shared(of(warp), name), nbytes
@@ -142,7 +155,7 @@ def _to_global(instruction, operands, operation, names):
     (where, coordinates), source = tensor_address(operands[0], names), address(operands[1], names)
 
     def run(warp):
-        for lane, one in lanes_of(warp):
+        for lane, one in stores_of(warp, where, source, *coordinates) if operation is None else lanes_of(warp):
             tensor_map = warp.tensor_map(int(where(warp)[lane]))
             place = tensor_map, [c(warp) for c in coordinates], warp.own_shared(source(warp), instruction.name)
             if operation is None:
