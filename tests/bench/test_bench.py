@@ -4,11 +4,11 @@ import json
 import sys
 import types
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from host_kit import DTYPES, install, launched_as
+from places import DATA
 
 import cuda_kernels
 from cuda_kernels import KERNELS
@@ -26,7 +26,6 @@ from cuda_kernels.run import driver, turns
 from simlayout.cli import main
 from simlayout.errors import DeviceError, SimlayoutError
 
-DATA = Path(__file__).parents[1] / "data"
 MATMULS = record.read(DATA / "h200_matmul.json")
 SMALL = Product(96, 64, 40)
 

@@ -3,11 +3,11 @@
 import json
 import sys
 from dataclasses import asdict, replace
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from places import DATA, ROOT
 
 from cuda_kernels import KERNELS
 from cuda_kernels.bench import pictures, record, steps
@@ -18,7 +18,6 @@ from cuda_kernels.kernels.hopper.config import HOPPER, Hopper
 from cuda_kernels.kernels.hopper.kernel import kernel_of
 from simlayout.errors import ParseError, SimlayoutError
 
-DATA = Path(__file__).parents[1] / "data"
 MATMULS = record.read(DATA / "h200_matmul.json")
 
 
@@ -149,7 +148,7 @@ def test_an_overview_has_a_picture_for_everything_that_was_measured():
 
 
 def test_the_readmes_table_of_steps_has_the_published_number_beside_ours(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "figures"))
+    monkeypatch.syspath_prepend(str(ROOT / "figures"))
     import table
 
     sys.modules.pop("table", None)

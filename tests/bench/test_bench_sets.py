@@ -1,9 +1,9 @@
 """What `simlayout bench` measures: the sets, and what leaves some of their products out."""
 
 import sys
-from pathlib import Path
 
 import pytest
+from places import DATA
 
 from cuda_kernels.bench import libraries, record
 from cuda_kernels.bench.run import Choice
@@ -13,7 +13,7 @@ from cuda_kernels.run import device as launch
 from simlayout.cli import main
 from simlayout.errors import DeviceError
 
-MATMULS = record.read(Path(__file__).parents[1] / "data" / "h200_matmul.json")
+MATMULS = record.read(DATA / "h200_matmul.json")
 
 
 def test_the_sets_of_matmul_are_the_recorded_products():

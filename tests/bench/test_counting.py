@@ -1,7 +1,8 @@
 """How fast `analyze` counts: what the benchmark measures, tells and records."""
 
 import json
-from pathlib import Path
+
+from places import DATA
 
 from cuda_kernels.bench import counting
 from simlayout.hardware.banks import analysis
@@ -20,7 +21,7 @@ def test_the_benchmark_measures_both_paths_and_tells_what_it_found(monkeypatch, 
 
 
 def test_the_recorded_measurement_is_what_the_benchmark_writes():
-    made = json.loads((Path(__file__).parents[1] / "data" / "speed.json").read_text())
+    made = json.loads((DATA / "speed.json").read_text())
     text = counting.table(made)
     assert made["cpu"] in text and made["date"] in text and "tensor-layouts 0.3.2" in text
     for name, rate in made["tensor-layouts"].items():

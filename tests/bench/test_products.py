@@ -1,15 +1,15 @@
 """How fast tensor-core arithmetic is: what the benchmark measures, tells and records."""
 
 import json
-from pathlib import Path
 
 import pytest
+from places import DATA
 
 from cuda_kernels.bench import products
 from simlayout.errors import SimlayoutError
 from simlayout.numerics import arithmetic
 
-RECORD = json.loads((Path(__file__).parents[1] / "data" / "products.json").read_text())
+RECORD = json.loads((DATA / "products.json").read_text())
 
 
 @pytest.fixture

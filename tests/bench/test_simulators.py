@@ -1,15 +1,16 @@
 """The benchmark beside Numba's simulator: what it runs is right, and what it recorded is what the guide may say."""
 
 import json
-from pathlib import Path
 
 import pytest
 
 pytest.importorskip("numba.cuda", reason="needs Numba")
 
+from places import DATA
+
 from cuda_kernels.bench import simulators
 
-RECORD = json.loads((Path(__file__).parents[1] / "data" / "simulators.json").read_text())
+RECORD = json.loads((DATA / "simulators.json").read_text())
 
 
 @pytest.mark.sweep

@@ -7,11 +7,11 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from places import ROOT
 
 from cuda_kernels.build import cache
 from cuda_kernels.build.ahead import compile_ahead
@@ -168,7 +168,7 @@ def run_here(code, **environment):
     """A Python of its own, which finds this file."""
     there = {**os.environ, "PYTHONPATH": os.pathsep.join([os.path.dirname(__file__), os.environ.get("PYTHONPATH", "")])}
     return subprocess.run([sys.executable, "-c", code], env={**there, **{k: str(v) for k, v in environment.items()}},
-                          capture_output=True, text=True, cwd=Path(__file__).parents[2])
+                          capture_output=True, text=True, cwd=ROOT)
 
 
 def test_the_cache_lies_where_the_environment_says(monkeypatch, tmp_path):

@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 from commands import answered, printed, refused
 from forks import forked
-from ncu_reports import DATA, recorded, unpacked
+from ncu_reports import REPORTS, recorded, unpacked
+from places import DATA
 from texts import GUIDE, blocks
 
 from simlayout.cli import main
 
-PAGE = str(Path(__file__).parents[1] / "data" / "ncu_source_page.csv")
+PAGE = str(DATA / "ncu_source_page.csv")
 RUN = ("run", "transpose.ptx", "--grid", "3,2", "--block", "32,8", "--arg", "A=f32[64,96]", "--arg", "C=f32[96,64]",
        "--arg", "64", "--arg", "96", "--json", "run.json", "--entry")
 
@@ -22,7 +23,7 @@ RUN = ("run", "transpose.ptx", "--grid", "3,2", "--block", "32,8", "--arg", "A=f
 def folder(tmp_path, monkeypatch):
     """An empty folder but for transpose.ptx and naive.ncu-rep."""
     monkeypatch.chdir(tmp_path)
-    Path("transpose.ptx").write_bytes(lzma.decompress((DATA / "ptx" / "transpose.ptx.xz").read_bytes()))
+    Path("transpose.ptx").write_bytes(lzma.decompress((REPORTS / "ptx" / "transpose.ptx.xz").read_bytes()))
     unpacked("transpose_naive", tmp_path).rename("naive.ncu-rep")
     return tmp_path
 
@@ -99,7 +100,7 @@ def test_a_line_that_is_not_as_predicted_is_named_with_the_reason_and_exit_code_
 
 
 def test_a_function_that_was_inlined_is_compared_on_the_line_of_its_call(capsys, reads):
-    Path("h.ptx").write_bytes(lzma.decompress((DATA / "ptx" / "histogram.ptx.xz").read_bytes()))
+    Path("h.ptx").write_bytes(lzma.decompress((REPORTS / "ptx" / "histogram.ptx.xz").read_bytes()))
     printed(capsys, "run", "h.ptx", "--entry", "histogram_shared", "--grid", "3", "--block", "256", "--arg", "u8[3000]",
             "--arg", "C=u32[256]", "--arg", "3000", "--json", "run.json")
     accesses = json.loads(Path("run.json").read_text())["accesses"]

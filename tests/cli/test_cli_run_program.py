@@ -16,6 +16,8 @@ from texts import GUIDE, README, blocks
 
 pytest.importorskip("numba.cuda")
 
+from places import ROOT
+
 from simlayout.cli.parser import program_words
 from simlayout.programs.report import shown_path
 
@@ -184,7 +186,7 @@ def test_ctrl_c_is_130_and_the_report_still_comes():
     Path("program.py").write_text(TILE + "    print('ready', flush=True)\n    import time\n    time.sleep(600)\n")
     process = subprocess.Popen([sys.executable, "-m", "simlayout", "run", "program.py"], stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": os.pathsep.join(
-                                   [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])})
+                                   [str(ROOT), os.environ.get("PYTHONPATH", "")])})
     while process.stdout.readline() != "ready\n":
         assert process.poll() is None
     time.sleep(0.2)

@@ -5,11 +5,11 @@ import subprocess
 import sys
 from dataclasses import replace
 from importlib.util import find_spec
-from pathlib import Path
 
 import numpy as np
 import pytest
 from commands import refused
+from places import DATA
 from tiers import sweep_but
 
 from cuda_kernels.conformance import cases, clocks, forms, measure, ncu, probe, suite
@@ -24,7 +24,6 @@ from simlayout.hardware.banks import records
 from simlayout.hardware.tables import provenance
 from simlayout.machine.engine.memory import lane_addresses
 
-DATA = Path(__file__).parents[1] / "data"
 LANE = np.arange(32)
 PAIRED = banks.paired
 OF_EVERY_KIND = (

@@ -3,14 +3,13 @@
 import json
 from dataclasses import asdict
 from importlib.metadata import version
-from pathlib import Path
 
 import pytest
+from places import ROOT
 
 from cuda_kernels.conformance.programs.numba_reasons import DRIVER, KNOWN, area_of, reason_of
 from cuda_kernels.conformance.programs.numba_tests import OUTCOMES, Result, Table, _once, modules_of_tests, read, run
 
-ROOT = Path(__file__).parents[2]
 RECORD = read(ROOT / "tests" / "data" / "numba_tests.json")
 
 

@@ -3,11 +3,11 @@
 import ctypes
 import json
 import pickle
-from pathlib import Path
 
 import numpy as np
 import pytest
 from host_kit import FakeLibrary, view
+from places import DATA
 
 from cuda_kernels.conformance.opcodes import again, device, forms, judge, record
 from cuda_kernels.conformance.opcodes.__main__ import compared, main
@@ -22,7 +22,7 @@ from simlayout.machine.ptx.opcodes.lanes import TABLES
 EVERY = forms.chosen([])
 CASES = [case for case in EVERY if isinstance(case, forms.Case)]
 TOGETHER = [case for case in EVERY if not isinstance(case, forms.Case)]
-RECORD = Path(__file__).parents[1] / "data" / "h200_opcodes.json.xz"
+RECORD = DATA / "h200_opcodes.json.xz"
 BY_NAME = {case.name: case for case in EVERY}
 
 

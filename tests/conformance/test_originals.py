@@ -1,15 +1,15 @@
 """CUDA C++ kernels as their authors wrote them, counted on an H100, against the plans of kernels with their layouts."""
 
 import json
-from pathlib import Path
 
 import pytest
+from places import DATA
 
 from cuda_kernels import KERNELS
 from cuda_kernels.bench.rungs import rungs
 from simlayout.kernel import Problem
 
-RECORD = json.loads((Path(__file__).parents[1] / "data" / "h100_originals.json").read_text())
+RECORD = json.loads((DATA / "h100_originals.json").read_text())
 RUNGS = {rung.name: rung.kernel for rung in rungs("MatmulTutorial")}
 OURS = {
     "cuda_hgemm mma_base.cu": KERNELS["mma_base"].variant(stages=1),

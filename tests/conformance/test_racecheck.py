@@ -2,9 +2,9 @@
 
 import json
 import re
-from pathlib import Path
 
 import pytest
+from places import DATA
 from tiers import sweep_but
 
 from cuda_kernels.conformance import rings
@@ -47,7 +47,6 @@ def test_nothing_is_no_race_and_what_came_to_no_summary_is_an_error():
         parse("========= COMPUTE-SANITIZER\n========= Error: Device not supported")
 
 
-DATA = Path(__file__).parents[1] / "data"
 
 
 

@@ -2,9 +2,9 @@
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
+from places import DATA
 
 from cuda_kernels.bench import default_variants
 from cuda_kernels.conformance.hopper import agrees, expected
@@ -14,7 +14,6 @@ from cuda_kernels.lab import stalls
 from simlayout.hardware import MMA_RATES
 from simlayout.kernel import Problem
 
-DATA = Path(__file__).parents[1] / "data"
 COUNTED = json.loads((DATA / "h200_kernels.json").read_text())
 LADDER = json.loads((DATA / "h200_ladder_counts.json").read_text())
 SIZE, SMS = 8192, 132                                     # of h200_stalls.json, and of an H200

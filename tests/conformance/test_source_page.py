@@ -2,9 +2,9 @@
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
+from places import DATA
 
 from cuda_kernels.bench import default_variants
 from cuda_kernels.conformance.kernels import compare, main, pipe, record, recorded, strangers, table, variants, verdict
@@ -13,7 +13,7 @@ from cuda_kernels.run.device import gpu_problem
 from simlayout.errors import DeviceError, SimlayoutError
 from simlayout.nsight.source_page import Counted, parse, parse_raw
 
-PAGE = (Path(__file__).parents[1] / "data" / "ncu_source_page.csv").read_text()
+PAGE = (DATA / "ncu_source_page.csv").read_text()
 PREDICTION = dict(default_variants())["mma_permuted, 4 stages"].plan.predict(256, 128, 64)
 
 

@@ -1,10 +1,10 @@
 """The record of stumpy's GPU tests is whole, and the guide says what it says."""
 
-from pathlib import Path
+
+from places import ROOT
 
 from cuda_kernels.conformance.programs.stumpy_tests import SIDES, read
 
-ROOT = Path(__file__).parents[2]
 RECORD = read(ROOT / "tests" / "data" / "stumpy_tests.json")
 CUDASIM, MACHINE = map(RECORD.total, SIDES)
 

@@ -1,14 +1,14 @@
 """Fragments against the maps that were measured on an H200 (tests/data/README.md)."""
 
-from pathlib import Path
 
 import numpy as np
 import pytest
+from places import DATA
 
 from cuda_kernels.conformance.fragments import probes
 from cuda_kernels.conformance.fragments_records import load
 
-HEAD, MAPS = load(Path(__file__).parents[1] / "data" / "h200_fragments.npz")
+HEAD, MAPS = load(DATA / "h200_fragments.npz")
 
 
 def test_every_form_was_measured():

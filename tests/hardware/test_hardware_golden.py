@@ -1,15 +1,14 @@
 """The model against what an NVIDIA H200 counted (tests/data/README.md), and against published Nsight Compute counts."""
 
-from pathlib import Path
 
 import numpy as np
 import pytest
+from places import DATA
 
 from simlayout.hardware import INSTRUCTIONS, analyze, arch_of
 from simlayout.hardware.banks import records
 from simlayout.hardware.tables import provenance
 
-DATA = Path(__file__).parents[1] / "data"
 FILES = [DATA / f"h200_{name}.npz"
          for name in ("wavefronts", "cases", "copies", "fresh", "more_copies", "more_narrow", "more_retries",
                       "more_swaps", "more_exchanges", "more_matrices")]

@@ -2,13 +2,13 @@
 
 from dataclasses import replace
 from math import prod
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from machine_code import assembled, needs_tools, of_class
+from places import DATA
 from tiers import sweep_but
 
 from cuda_kernels.build.compile import ptx
@@ -297,7 +297,7 @@ def test_every_product_gets_a_configuration_of_its_own_types(M, N, K, a_major, b
     assert config.turned(*config.types) == tuple(operands)
 
 
-TUNING = Path(__file__).parents[1] / "data" / "h200_tuning.json.xz"
+TUNING = DATA / "h200_tuning.json.xz"
 
 
 def test_the_estimates_are_near_the_measured_times():

@@ -3,10 +3,10 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 from shutil import copytree, ignore_patterns
 
-ROOT = Path(__file__).parents[2]
+from places import ROOT
+
 PACKAGES = ("simlayout", "cuda_kernels")
 FILES = ("pyproject.toml", "README.md", "LICENSE")
 NOT_SHIPPED = ("cuda_kernels/lab/", *(f"cuda_kernels/conformance/{name}/" for name in ("foreign", "opcodes", "programs")))

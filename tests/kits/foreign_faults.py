@@ -11,11 +11,12 @@ from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
+from places import DATA
 
 from simlayout.errors import SimlayoutError
 from simlayout.hardware import TensorMap
 
-FOLDER = Path(__file__).parents[1] / "data" / "foreign" / "faults"
+FOLDER = DATA / "foreign" / "faults"
 ITEMS = 256
 """Items of both arrays."""
 

@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-ROOT = Path(__file__).parents[2]
+from places import ROOT
 
 NUMBA = {"NUMBA_CUDA_WARN_ON_IMPLICIT_COPY": "0"}
 """Variables of the server and of all forks: Numba reads its own again, and forgets what was set, where they have changed."""

@@ -11,10 +11,10 @@ import ast
 import re
 from collections import Counter
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
-ROOT = Path(__file__).parents[2]
+from places import ROOT
+
 PACKAGES = ("cuda_kernels", "simlayout")
 
 FLOORS = (

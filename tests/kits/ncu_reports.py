@@ -11,17 +11,19 @@ from dataclasses import astuple
 from functools import cache
 from pathlib import Path
 
+from places import DATA
+
 from simlayout.nsight.reports import Launch, launches
 from simlayout.nsight.source_page import Counted
 
-DATA = Path(__file__).parents[1] / "data" / "ncu"
+REPORTS = DATA / "ncu"
 KEPT = ("name", "number", "mangled", "grid", "block", "device", "conflicts")
 
 
 @cache
 def recorded():
     """{name of a row: its Launch}, of launches.json.xz."""
-    made = json.loads(lzma.decompress((DATA / "launches.json.xz").read_bytes()))
+    made = json.loads(lzma.decompress((REPORTS / "launches.json.xz").read_bytes()))
     return {name: Launch(**{**one, "grid": tuple(one["grid"]), "block": tuple(one["block"]),
                             "counted": {int(offset): Counted(*values) for offset, values in one["counted"].items()}})
             for name, one in made.items()}
@@ -30,7 +32,7 @@ def recorded():
 def unpacked(name, folder):
     """The report of a row, unpacked into a folder: its path."""
     path = Path(folder) / f"{name}.ncu-rep"
-    path.write_bytes(lzma.decompress((DATA / f"{name}.ncu-rep.xz").read_bytes()))
+    path.write_bytes(lzma.decompress((REPORTS / f"{name}.ncu-rep.xz").read_bytes()))
     return path
 
 
@@ -38,12 +40,12 @@ def main(folder):
     """As the module says."""
     made = {}
     for path in sorted(Path(folder).glob("*.ncu-rep")):
-        (DATA / f"{path.name}.xz").write_bytes(lzma.compress(path.read_bytes(), preset=9 | lzma.PRESET_EXTREME))
+        (REPORTS / f"{path.name}.xz").write_bytes(lzma.compress(path.read_bytes(), preset=9 | lzma.PRESET_EXTREME))
         (one,) = launches(path)
         made[path.stem] = {**{name: getattr(one, name) for name in KEPT},
                            "counted": {offset: astuple(c) for offset, c in one.counted.items()}}
     text = json.dumps(made, sort_keys=True)
-    (DATA / "launches.json.xz").write_bytes(lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME))
+    (REPORTS / "launches.json.xz").write_bytes(lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME))
 
 
 if __name__ == "__main__":

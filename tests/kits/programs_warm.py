@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest  # noqa: F401
 from numba import cuda, float32
-from texts import ROOT
+from places import ROOT
 
 import simlayout
 

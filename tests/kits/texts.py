@@ -12,7 +12,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from places import ROOT
+
 README = ROOT / "README.md"
 GUIDE = sorted((ROOT / "simlayout" / "guide").glob("*.md"))
 CONTRIBUTING = ROOT / ".github" / "CONTRIBUTING.md"

@@ -6,9 +6,9 @@ import io
 import json
 from functools import lru_cache
 from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
+from places import DATA
 from tiers import sweep_but
 
 from cuda_kernels.build.assembler import find_tool
@@ -24,7 +24,7 @@ from simlayout import machine
 from simlayout.errors import DeviceError
 from simlayout.nsight.source_page import COLUMNS, Counted
 
-RECORD = Path(__file__).parents[1] / "data" / "h200_exercises.json"
+RECORD = DATA / "h200_exercises.json"
 LABELS = {family: [label for label in exercises() if label.split()[0] == family] for family in FAMILIES}
 SOME_ATOMS = LABELS["cute"][5::80]
 FEW_PRACTICALS = LABELS["practical"][13:14]

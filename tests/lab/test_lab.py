@@ -1,11 +1,10 @@
 """The lab stands alone: the wheel leaves it out, so nothing that the wheel holds may need it."""
 
 import ast
-from pathlib import Path
 
 import pytest
+from places import ROOT
 
-ROOT = Path(__file__).parents[2]
 SHIPPED = [path for package in ("simlayout", "cuda_kernels") for path in sorted((ROOT / package).rglob("*.py"))
            if "lab" not in path.relative_to(ROOT).parts]
 

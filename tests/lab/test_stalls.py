@@ -4,10 +4,10 @@ import csv
 import io
 import json
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from places import DATA
 
 from cuda_kernels.bench.rungs import rungs
 from cuda_kernels.conformance import ncu
@@ -16,7 +16,7 @@ from cuda_kernels.lab.stalls import METRICS, REASONS, WAITS, cells, chosen, main
 from cuda_kernels.run.device import gpu_problem
 from simlayout.errors import DeviceError
 
-RECORD = Path(__file__).parents[1] / "data" / "h200_stalls.json"
+RECORD = DATA / "h200_stalls.json"
 V10 = next(rung for rung in rungs("MatmulTutorial") if rung.name == "v10")
 PREDICTION = V10.kernel.plan.predict(8192, 8192, 8192)
 

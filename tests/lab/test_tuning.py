@@ -4,12 +4,12 @@ import json
 import lzma
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 from random import Random
 from types import SimpleNamespace
 
 import pytest
 from own_clock import OwnClock
+from places import DATA
 
 from cuda_kernels.bench import grouped
 from cuda_kernels.bench.record import Product
@@ -243,9 +243,8 @@ def test_a_file_that_is_no_record_is_refused(tmp_path):
 def test_records_of_an_unknown_gpu_and_of_two_are_refused(tmp_path):
     with pytest.raises(ParseError, match="records of NVIDIA H300: read those of NVIDIA H200 or NVIDIA H100"):
         tuning_fit.read(record(tmp_path, RATES, "NVIDIA H300"))
-    data = Path(__file__).parents[1] / "data"
     with pytest.raises(ParseError, match="records of 2 GPUs or widths"):
-        tuning_fit.read(data / "h200_few.json.xz", data / "h100_unseen.json.xz")
+        tuning_fit.read(DATA / "h200_few.json.xz", DATA / "h100_unseen.json.xz")
 
 
 def test_records_of_8_bits_are_read_apart_in_pairs_of_elements(tmp_path):

@@ -15,6 +15,7 @@ import matplotlib
 import pytest
 from lesson_answers import RIGHT, WRONG
 from lesson_leaks import answer_forms, leaked
+from places import DATA
 from tiers import sweep_but
 from written_source import functions_of
 
@@ -35,7 +36,6 @@ SOURCES = Path(sl.__file__).parent / "lessons" / "src"
 EVERY = [one for language in LANGUAGES for one in lessons(language)]
 in_every_language = pytest.mark.parametrize("one", EVERY, ids=[one.file for one in EVERY])
 IDS = [key for one in lessons() for key in one.exercises]
-DATA = Path(__file__).parents[1] / "data"
 
 
 def cells_of(one, kind="code"):

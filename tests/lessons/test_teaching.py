@@ -2,11 +2,11 @@
 
 import doctest
 import re
-from pathlib import Path
 
 import pytest
 from lesson_answers import RIGHT
 from lesson_leaks import leaked
+from places import ROOT
 
 from simlayout.cli import main
 from simlayout.lessons import lessons, teaching
@@ -14,7 +14,7 @@ from simlayout.lessons.catalogue import LANGUAGES
 from simlayout.lessons.glossary import GLOSSARY
 from simlayout.lessons.translation import columns
 
-FIGURES = Path(__file__).parents[2] / "figures"
+FIGURES = ROOT / "figures"
 
 
 def table(text, number):

@@ -2,13 +2,13 @@
 
 import json
 from math import ceil
-from pathlib import Path
 from statistics import geometric_mean
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from places import DATA
 
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.matmul.choose.candidates import candidates
@@ -16,8 +16,6 @@ from cuda_kernels.matmul.choose.choice import choose
 from cuda_kernels.matmul.choose.figures import FIGURES, H200
 from cuda_kernels.matmul.choose.model import EARLY_RATE, EARLY_US, Estimates, misalignment_of
 from cuda_kernels.matmul.choose.wanted import Wanted
-
-DATA = Path(__file__).parents[1] / "data"
 
 
 def loaded_by_an_sm(config, M, N, K):

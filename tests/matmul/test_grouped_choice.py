@@ -2,12 +2,12 @@
 
 import json
 import lzma
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from places import DATA
 
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.lab.tuning import as_f16
@@ -17,7 +17,7 @@ from cuda_kernels.matmul.choose.grouped import FEW_ROWS, TOGETHER, estimated_gro
 from cuda_kernels.matmul.choose.model import tiles_of_uneven
 from cuda_kernels.matmul.choose.wanted import Wanted
 
-RECORD = Path(__file__).parents[1] / "data" / "h100_groups.json.xz"
+RECORD = DATA / "h100_groups.json.xz"
 GPU = FIGURES["NVIDIA H100 80GB HBM3"]
 TYPES = [("f16", "f16"), ("bf16", "f32"), ("e4m3", "bf16"), ("s8", "s32"), ("u8", "f16")]
 

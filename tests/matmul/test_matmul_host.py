@@ -4,7 +4,6 @@ import dataclasses
 import subprocess
 import sys
 import threading
-from pathlib import Path
 
 import ml_dtypes
 import numpy as np
@@ -12,6 +11,7 @@ import pytest
 from host_kit import DTYPES, Device, aligned, install, numbers
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from places import ROOT
 from tiers import given_few
 
 import cuda_kernels.matmul  # noqa: F401
@@ -350,5 +350,4 @@ x = torch.Tensor(test.aligned(test.numbers((16, 16))))
 test.host.matmul(x, x)
 assert len(library.launches) == 1 and "numba" not in sys.modules and "cuda.core" not in sys.modules
 """
-    root = Path(__file__).parents[2]
-    subprocess.run([sys.executable, "-c", script], cwd=root, check=True)
+    subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True)

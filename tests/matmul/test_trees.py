@@ -2,12 +2,12 @@
 
 import json
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from places import DATA
 
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.lab import tuning_learn
@@ -21,7 +21,6 @@ from cuda_kernels.matmul.choose.trees import FEATURES, UNIT, Trees, features
 from cuda_kernels.matmul.choose.wanted import Wanted
 from simlayout.errors import DeviceError, ParseError, SimlayoutError
 
-DATA = Path(__file__).parents[1] / "data"
 RECORDS = [DATA / name for name in json.loads(hopper_trees.PATH.read_text())["records"]]
 NONE = Trees(np.zeros((1, 1), int), np.zeros((1, 1), np.float32), np.zeros((1, 2)))
 

@@ -7,7 +7,7 @@ from functools import cache
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ncu_reports import DATA, recorded, unpacked
+from ncu_reports import REPORTS, recorded, unpacked
 
 from cuda_kernels.conformance.foreign import ROWS
 from simlayout import ptx
@@ -29,7 +29,7 @@ LINES = {"copy_pipeline": (1, 2), "histogram_shared": (3, 0), "matrices_moved": 
 def ran(name):
     """(Entry, Trace) of a row, run on the machine."""
     row = ROWS[name]
-    text = row.text(DATA / "ptx")
+    text = row.text(REPORTS / "ptx")
     entry = ptx.load(text)[row.symbol(text)]
     trace = entry.run(row.grid, row.block, *row.arguments(), shared_bytes=row.shared_bytes, hazards="off")
     return entry, trace
@@ -42,7 +42,7 @@ def prediction(name):
 
 
 def test_every_report_in_the_folder_is_compared():
-    assert {path.name.removesuffix(".ncu-rep.xz") for path in DATA.glob("*.ncu-rep.xz")} == set(LINES) == set(recorded())
+    assert {path.name.removesuffix(".ncu-rep.xz") for path in REPORTS.glob("*.ncu-rep.xz")} == set(LINES) == set(recorded())
 
 
 @pytest.mark.parametrize("name", LINES)

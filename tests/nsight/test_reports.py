@@ -4,13 +4,13 @@ import csv
 import io
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from fake_reports import FakeAction
 from hypothesis import given
 from hypothesis import strategies as st
 from ncu_reports import recorded, unpacked
+from places import DATA
 
 from simlayout.errors import SimlayoutError
 from simlayout.nsight.compared import chosen
@@ -18,7 +18,7 @@ from simlayout.nsight.predicted import Prediction
 from simlayout.nsight.reports import CONFLICTS, Launch, launches, of_report, short
 from simlayout.nsight.source_page import COLUMNS, METRICS, Counted, named
 
-PAGE = Path(__file__).parents[1] / "data" / "ncu_source_page.csv"
+PAGE = DATA / "ncu_source_page.csv"
 NAIVE, PADDED = recorded()["transpose_naive"], recorded()["transpose_padded"]
 
 

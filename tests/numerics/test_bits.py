@@ -2,17 +2,17 @@
 
 import json
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
+from places import DATA
 from tiers import sweep_but
 
 from cuda_kernels.bench import default_variants
 from cuda_kernels.conformance.bits import PROBLEMS, cpu_result, digest, operands
 from simlayout.numerics import gemm
 
-RECORD = json.loads((Path(__file__).parents[1] / "data" / "h200_bits.json").read_text())
+RECORD = json.loads((DATA / "h200_bits.json").read_text())
 LABELS = [label for label, _ in default_variants()]
 FEW = "mma_permuted, 3 stages", "mma_base, 4 stages, f16 accumulation", "mma_crosswise, 8 warps, mixed"
 

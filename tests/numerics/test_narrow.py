@@ -2,19 +2,19 @@
 
 import json
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from places import DATA
 
 import simlayout as sl
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import InstructionError
 from simlayout.numerics import MINIFLOATS, NARROW_RULES, narrow_mma, rule
 
-VECTORS = json.loads((Path(__file__).parents[1] / "data" / "b200_tcgen05.json").read_text())
+VECTORS = json.loads((DATA / "b200_tcgen05.json").read_text())
 NARROW = [v for v in VECTORS if v["kind"] in NARROW_RULES]
 WIDE = [v for v in VECTORS if v["kind"] not in NARROW_RULES]
 B200, SIM = "sf-tensor/tcgen05", "MMA-Sim"

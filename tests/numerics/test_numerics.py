@@ -1,9 +1,9 @@
 """Tensor-core arithmetic: against what an NVIDIA H200 returned, sentence by sentence, and for whole products."""
 
-from pathlib import Path
 
 import numpy as np
 import pytest
+from places import DATA
 
 import simlayout as sl
 from cuda_kernels.conformance.mma import different
@@ -11,7 +11,6 @@ from simlayout import InstructionError
 from simlayout.hardware import ARCHES, MMAS
 from simlayout.numerics import MEASURED, TENSOR_OPS, arithmetic, gemm, mma, rule, tensor_op
 
-DATA = Path(__file__).parents[1] / "data"
 COUNTS = {"h200_mma.npz": 207_360, "h200_mma_all.npz": 93_440}
 """Recorded results -> how many there are."""
 

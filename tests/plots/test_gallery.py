@@ -4,11 +4,11 @@ import json
 import sys
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
 from matplotlib.image import imread
+from places import ROOT
 from readable import overlapping, texts
 from tiers import sweep_but
 
@@ -17,7 +17,7 @@ from simlayout.plots import Panel
 from simlayout.plots.files import DPI, figure_of
 from simlayout.plots.style import text_height, text_width
 
-FIGURES = Path(__file__).parents[2] / "figures"
+FIGURES = ROOT / "figures"
 sys.path.insert(0, str(FIGURES))
 import draw  # noqa: E402 (the script that draws the gallery lives beside its pictures)
 import picture  # noqa: E402

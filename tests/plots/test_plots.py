@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from places import DATA
 
 import simlayout as sl
 from simlayout.hardware import INSTRUCTIONS
@@ -232,19 +233,17 @@ def test_every_bar_is_as_long_as_its_share_and_every_published_share_a_diamond(m
 
 @pytest.mark.parametrize("name", ["matmul_by_size", "matmul_by_waves", "kernels", "ladder of steps"])
 def test_pictures_of_the_records_are_readable(name):
-    from pathlib import Path
 
     from cuda_kernels.bench import pictures, record, steps
 
-    data = Path(__file__).parents[1] / "data"
     if name == "ladder of steps":
         ax = ladder([Bar(step.name, 0.7, step.published_share, step.why) for step in steps.STEPS])
     elif name == "kernels":
-        ax = ladder(pictures.of_kernels(record.read(data / "h200_bench.json"), 8192))
+        ax = ladder(pictures.of_kernels(record.read(DATA / "h200_bench.json"), 8192))
     else:
         draw, made = {"matmul_by_size": (share_by_size, pictures.by_size),
                       "matmul_by_waves": (share_by_waves, pictures.by_waves)}[name]
-        ax = draw(made(record.read(data / "h200_matmul.json")))
+        ax = draw(made(record.read(DATA / "h200_matmul.json")))
     shown, boxes = standing(ax.figure)
     assert ax.figure.get_figwidth() <= 13.34 and ax.figure.get_figheight() <= 10
     edge = ax.figure.bbox

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 from forks import forked
+from places import DATA
 from tiers import sweep_but
 
 pytest.importorskip("numba.cuda")
 
 FOLDER = Path(__file__).parent / "samples"
 MENDED = {"convolution", "game_of_life", "kmeans", "matmul", "prefix_sum"}
-ON_A_GPU = json.loads((Path(__file__).parents[1] / "data" / "h200_samples.json").read_text())["digests"]
+ON_A_GPU = json.loads((DATA / "h200_samples.json").read_text())["digests"]
 NAMES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "__main__")
 
 

@@ -2,14 +2,11 @@
 
 import os
 import re
-from pathlib import Path
 
 import pytest
 from forks import forked, new_process
+from places import ROOT
 
-import simlayout
-
-ROOT = Path(simlayout.__file__).parents[1]
 PROJECT = ROOT / "simlayout" / "testing" / "example" / "project"
 cuda = pytest.importorskip("numba.cuda", reason="needs numba-cuda: pip install 'simlayout[cuda]'")
 

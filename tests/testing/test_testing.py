@@ -2,7 +2,6 @@
 
 import pickle
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,7 +17,6 @@ from simlayout.proofs.natural import natural_access
 from simlayout.testing import CounterexampleError, assert_conflict_free, assert_wavefronts
 from simlayout.testing.function_assertions import assert_bijective, assert_equivalent
 
-ROOT = Path(__file__).parents[2]
 COMMON = settings(max_examples=100, deadline=None)
 ROWS64 = sl.Layout((16, 64), (64, 1))
 names = st.sampled_from(sorted(INSTRUCTIONS))

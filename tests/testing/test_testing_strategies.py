@@ -4,12 +4,12 @@ import re
 import subprocess
 import sys
 from importlib import import_module, metadata
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from places import ROOT
 from tiers import given_few, sweep_but
 
 import simlayout as sl
@@ -21,7 +21,6 @@ from simlayout.proofs.natural import natural_access
 from simlayout.testing.hypothesis_entry import register
 from simlayout.testing.patterns import PATTERNS
 
-ROOT = Path(__file__).parents[2]
 COMMON = settings(max_examples=100, deadline=None)
 names = st.sampled_from(sorted(INSTRUCTIONS))
 

@@ -3,17 +3,16 @@
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from places import ROOT
 
-ROOT = Path(__file__).parents[2]
 STEPS = ("-e .[cuda]", "simlayout gemm --cpu", "simlayout run", "-e .[test]", "ruff check", "mypy", "pytest -m")
 """Words of each step."""
 
 PROGRAM = '''#!/bin/sh
 echo "$(basename "$0") $*" >> "$STEPS_DONE"
-case "$*" in "-m simlayout"*) sleep 0.2;; esac
+case "$*" in "-m simlayout"*) sleep 0.05;; esac
 case "$(basename "$0") $*" in *"$FAILING"*) exit 3;; esac
 '''
 

@@ -6,10 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from places import ROOT
 
 pytest.importorskip("numba")
-
-ROOT = Path(__file__).parents[2]
 
 PROGRAM = """
 import os, sys

@@ -6,7 +6,7 @@ from statistics import geometric_mean, median
 
 import numpy as np
 import pytest
-from texts import ROOT
+from places import DATA, ROOT
 
 from cuda_kernels.bench import default_variants, record
 from cuda_kernels.bench import steps as ladder
@@ -14,8 +14,6 @@ from cuda_kernels.lab import stalls, tuning_fit
 from cuda_kernels.matmul.choose import trees
 from cuda_kernels.matmul.choose.candidates import candidates
 from cuda_kernels.matmul.choose.figures import FIGURES, H200
-
-DATA = ROOT / "tests" / "data"
 
 
 def read(name):

@@ -11,11 +11,11 @@ from functools import cache
 from importlib.util import find_spec
 
 import pytest
+from places import ROOT
 from texts import (
     GUIDE,
     KINDS,
     README,
-    ROOT,
     TEXTS,
     blocks,
     doctest_text,

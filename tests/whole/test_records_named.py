@@ -1,10 +1,8 @@
 """Measured data: nothing lies in tests/data that nobody can say the meaning of."""
 
-from pathlib import Path
 
 import pytest
-
-DATA = Path(__file__).parents[1] / "data"
+from places import DATA
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in DATA.iterdir() if path.name != "README.md"))

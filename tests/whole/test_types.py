@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from texts import ROOT
+from places import ROOT
 
 PACKAGES = ("simlayout", "cuda_kernels")
 PLACES = ("simlayout", "simlayout.numerics", "simlayout.plots", "simlayout.ptx", "simlayout.testing",
