@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from host_kit import DTYPES, install, launched_as
+from fake_driver import DTYPES, launched_as
+from host_kit import install
 from places import DATA
 
 import cuda_kernels

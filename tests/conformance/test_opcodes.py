@@ -6,7 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
-from host_kit import FakeLibrary, view
+from fake_driver import FakeLibrary, view
 from places import DATA
 
 from cuda_kernels.conformance.opcodes import again, device, forms, judge, record

@@ -1,9 +1,9 @@
-"""The driver of `host_kit` with memory, graphs and events: a GPU on which a launch takes as long as a test says."""
+"""`fake_driver` with memory, graphs and events: a GPU on which a launch takes as long as a test says."""
 
 import ctypes
 from dataclasses import replace
 
-from host_kit import FakeLibrary, launched_as, value
+from fake_driver import FakeLibrary, launched_as, value
 
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.kernels.hopper.kernel import SIGNATURE

@@ -1,9 +1,9 @@
-"""A grouped kernel by NumPy: each group of rows times its own matrix, as the driver of `host_kit` launches it."""
+"""A grouped kernel by NumPy: each group of rows times its own matrix, as `fake_driver` launches it."""
 
 from dataclasses import replace
 
 import numpy as np
-from host_kit import DTYPES, view
+from fake_driver import DTYPES, view
 
 
 def multiply(launch, a, b, c, sizes, order, scales):

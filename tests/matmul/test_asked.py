@@ -5,7 +5,8 @@ import json
 import numpy as np
 import pytest
 from fake_clock import TimedLibrary
-from host_kit import DTYPES, aligned, install
+from fake_driver import DTYPES
+from host_kit import aligned, install
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 

@@ -15,9 +15,9 @@ from cuda_kernels.matmul.choose.programs import programs_of
 FIRST = """
 import sys
 import numpy as np
-import host_kit
-library, torch = host_kit.FakeLibrary(), host_kit.make_torch()
-library.cuLaunchKernelEx = host_kit._Function(lambda *parameters: library.launches.append(parameters) or 0)
+import fake_driver, host_kit
+library, torch = fake_driver.FakeLibrary(), host_kit.make_torch()
+library.cuLaunchKernelEx = fake_driver._Function(lambda *parameters: library.launches.append(parameters) or 0)
 sys.modules["torch"] = torch
 from cuda_kernels.run import driver
 cuda = driver.Cuda(library)

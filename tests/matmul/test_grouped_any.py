@@ -3,11 +3,11 @@ what is not has each group's product, beside NumPy."""
 
 import numpy as np
 import pytest
-from host_kit import DTYPES, install, numbers
+from fake_driver import DTYPES
+from host_kit import install, numbers
 from hypothesis import strategies as st
 from tiers import given_few
 
-import cuda_kernels.matmul  # noqa: F401
 from cuda_kernels import grouped_matmul
 from cuda_kernels.kernels.hopper.grouping import sizes_of
 from simlayout.errors import SimlayoutError

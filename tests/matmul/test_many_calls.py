@@ -2,22 +2,19 @@
 kept of them is bounded."""
 
 import gc
-import sys
 import threading
 import tracemalloc
 
 import ml_dtypes
 import numpy as np
 from cut_tiles import assert_cut
-from host_kit import aligned, install, numbers
+from host_kit import aligned, host, install, numbers
 
-import cuda_kernels.matmul  # noqa: F401
 from cuda_kernels import grouped_matmul
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.matmul import recipe
 from cuda_kernels.matmul.workspace import STREAMS
 
-host = sys.modules["cuda_kernels.matmul.matmul"]
 F16, E4M3 = np.dtype(np.float16), np.dtype(ml_dtypes.float8_e4m3fn)
 SPLIT, DEEP = Hopper(split=True), ((128, 2048), (2048, 256))
 KEPT = 4

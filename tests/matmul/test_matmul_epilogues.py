@@ -1,23 +1,20 @@
 """matmul with bias, alpha, beta, residual, activation and multiply: what it launches, on a driver that is not there, and
 what it refuses."""
 
-import sys
 from math import copysign
 
 import ml_dtypes
 import numpy as np
 import pytest
-from host_kit import aligned, install, numbers
+from host_kit import aligned, host, install, numbers
 from hypothesis import given
 from hypothesis import strategies as st
 
-import cuda_kernels.matmul  # noqa: F401
 from cuda_kernels.kernels.hopper.activations import ACTIVATIONS
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.matmul.finish import finish_of
 from simlayout.errors import SimlayoutError
 
-host = sys.modules["cuda_kernels.matmul.matmul"]
 F16, F32, BF16, E4M3 = (np.dtype(x) for x in (np.float16, np.float32, ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn))
 
 

@@ -8,18 +8,17 @@ import threading
 import ml_dtypes
 import numpy as np
 import pytest
-from host_kit import DTYPES, Device, aligned, install, numbers
+from fake_driver import DTYPES
+from host_kit import Device, aligned, host, install, numbers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from places import ROOT
 from tiers import given_few
 
-import cuda_kernels.matmul  # noqa: F401
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.matmul import product, recipe
 from simlayout.errors import DeviceError, SimlayoutError
 
-host = sys.modules["cuda_kernels.matmul.matmul"]
 BF16 = np.dtype(ml_dtypes.bfloat16)
 
 

@@ -1,20 +1,17 @@
 """What matmul refuses, before any launch: shapes, operands, GPUs and streams."""
 
 import os
-import sys
 
 import ml_dtypes
 import numpy as np
 import pytest
-from host_kit import Device, aligned, install, numbers
+from host_kit import Device, aligned, host, install, numbers
 
-import cuda_kernels.matmul  # noqa: F401
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.matmul.repack import Copy
 from cuda_kernels.run import driver
 from simlayout.errors import DeviceError, SimlayoutError
 
-host = sys.modules["cuda_kernels.matmul.matmul"]
 BF16 = np.dtype(ml_dtypes.bfloat16)
 
 

@@ -1,17 +1,14 @@
 """Which launches overlap the kernel ahead of them, in streams and where a CUDA graph is captured, on a fake driver."""
 
 import ctypes
-import sys
 
 import numpy as np
 import pytest
-from host_kit import FakeLibrary, aligned, install, numbers
+from fake_driver import FakeLibrary
+from host_kit import aligned, host, install, numbers
 
-import cuda_kernels.matmul  # noqa: F401
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.run import driver
-
-host = sys.modules["cuda_kernels.matmul.matmul"]
 
 
 def test_kernels_that_wait_for_the_one_before_overlap_it_unless_they_are_not_to(machine):

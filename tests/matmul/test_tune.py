@@ -1,14 +1,12 @@
 """Configurations are measured in turns on a driver with a clock of its own, and the best is used from then on."""
 
-import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from fake_clock import TimedLibrary
-from host_kit import aligned, install, numbers
+from host_kit import aligned, host, install, numbers
 
-import cuda_kernels.matmul  # noqa: F401
 from cuda_kernels import grouped_matmul, plan_grouped_matmul
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.matmul.choose import figures
@@ -18,7 +16,6 @@ from cuda_kernels.matmul.tune import entrants, kept, measure
 from cuda_kernels.run import driver, turns
 from simlayout.errors import DeviceError, SimlayoutError
 
-host = sys.modules["cuda_kernels.matmul.matmul"]
 MOST, BOTH = 6, 2
 FIGURES = figures.FIGURES["NVIDIA H100 80GB HBM3"]
 PRODUCT = Wanted(200, 136, 64)
