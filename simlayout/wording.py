@@ -44,3 +44,16 @@ def ranges(numbers):
         else:
             runs.append([number, number])
     return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
+
+
+def tile_name(tile):
+    """A tile in a title or an error: a layout's text, or the name of a function, without Python's address of it.
+
+    >>> tile_name("(8,8):(8,1)"), tile_name(tile_name), tile_name(lambda row, col: 8*row + col)
+    ('(8,8):(8,1)', 'tile_name', 'a function')
+    """
+    text = str(tile)
+    if not text.startswith("<"):
+        return text
+    name = getattr(tile, "__name__", "")
+    return name if name.isidentifier() else "a function"

@@ -1,7 +1,9 @@
 """A tile that is no layout: any index function, a formula say, with the sizes of its coordinates."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from inspect import signature
 from math import prod
 
 import numpy as np
@@ -21,20 +23,22 @@ class Tile:
     """An index function of some coordinates, and how many values each of them takes.
 
     function: of one integer for each coordinate (ints, arrays and symbols alike), the offset in elements. domain: {name:
-    size}, or (name, size) pairs, in the order of the arguments. Called as a Layout is, with one argument for each
-    coordinate, a tuple of them, or one linear index, leftmost fastest. Raises LayoutError for a size below 1.
+    size}, or (name, size) pairs, in the order of the arguments; or the sizes alone, which the arguments name. Called as a
+    Layout is, with one argument for each coordinate, a tuple of them, or one linear index, leftmost fastest. Raises
+    LayoutError for a size below 1.
 
     >>> tile = Tile(lambda row, col: row * 64 + (col ^ ((row & 7) << 3)), {"row": 16, "col": 64})
     >>> tile(1, 8), tile.shape, tile.cosize
     (64, (16, 64), 1024)
+    >>> Tile(lambda row, col: row * 64 + col, (16, 64)).domain
+    (('row', 16), ('col', 64))
     """
 
     function: IndexFunction
     domain: tuple
 
     def __post_init__(self):
-        pairs = self.domain.items() if isinstance(self.domain, dict) else self.domain
-        domain = tuple((str(name), _size(name, size)) for name, size in pairs)
+        domain = tuple((str(name), _size(name, size)) for name, size in _pairs(self.function, self.domain))
         if not domain or len(dict(domain)) < len(domain):
             raise LayoutError(f"a tile's coordinates have a name and a size each, as in row=16 col=64, not {self.domain!r}")
         object.__setattr__(self, "domain", domain)
@@ -104,6 +108,22 @@ class Tile:
     def __str__(self):
         name = getattr(self.function, "__name__", None) or str(self.function)
         return f"{name} for {', '.join(f'{name}<{size}' for name, size in self.domain)}"
+
+
+def _pairs(function, domain):
+    """(name, size) of each coordinate, as given; none where that is not known."""
+    given = domain.items() if isinstance(domain, dict) else domain if isinstance(domain, Iterable) else ()
+    pairs = [item if isinstance(item, tuple | list) else (None, item) for item in given]
+    if any(len(pair) != 2 for pair in pairs):
+        return []
+    names = [name for name, _ in pairs]
+    if names and not any(name is not None for name in names):
+        try:
+            names = list(signature(function).parameters)
+        except (TypeError, ValueError):                  # no function of Python's
+            names = []
+        names = names if len(names) == len(pairs) else [f"x{i}" for i in range(len(pairs))]
+    return [(name, size) for name, (_, size) in zip(names, pairs, strict=True)]
 
 
 def _size(name, size):

@@ -83,7 +83,8 @@ class _Token:
 def read(text, names):
     """(trees, one for each coordinate; whether the text is C). Raises ParseError, one line with the column."""
     if not isinstance(text, str):
-        raise ParseError(f"an index is text such as 'tid % 16, 8*k', not {type(text).__name__}")
+        instead = ": a function is an index as it is, and sl.Tile gives it a size" if callable(text) else ""
+        raise ParseError(f"an index is text such as 'tid % 16, 8*k', not {type(text).__name__}{instead}")
     if len(text) > MAX_LENGTH:
         raise ParseError(f"column {MAX_LENGTH + 1}: {len(text)} characters: at most {MAX_LENGTH} are read")
     return _Reader(_tokens(without_comments(text)), tuple(names)).whole()

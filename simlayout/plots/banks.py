@@ -28,7 +28,7 @@ from simlayout.plots.style import (
     wrapped,
 )
 from simlayout.proofs import Access
-from simlayout.wording import counted, ranges
+from simlayout.wording import counted, ranges, tile_name
 
 TOTAL = 10                                  # points
 CELL, TITLE_LINE = 0.2, 0.2                 # inches: width of a bank and height of a line of the title
@@ -105,20 +105,6 @@ def named(access):
     names = ("row", "column")[-len(texts):] if access.lanes else ("offset",)
     words = ", ".join(f"{name} {text}" for name, text in zip(names, texts))
     return what if len(words) > LONG else f"{what}\nlane tid: {words}"
-
-
-def tile_name(tile):
-    """A tile in a title: a layout's text, or the name of a function.
-
-    >>> import simlayout as sl
-    >>> tile_name(sl.Layout((8, 8), (8, 1))), tile_name(tile_name), tile_name(lambda row, col: 8*row + col)
-    ('(8,8):(8,1)', 'tile_name', 'a function')
-    """
-    text = str(tile)
-    if not text.startswith("<"):
-        return text
-    name = getattr(tile, "__name__", "")
-    return name if name.isidentifier() else "a function"
 
 
 def comparison(before: Analysis, after: Analysis, index: int = 0, titles: Sequence[str] = ("before", "after"),

@@ -15,13 +15,12 @@ from simlayout.hardware.banks.copies import survivors, wavefront_of
 from simlayout.hardware.banks.model import WORD_BYTES
 from simlayout.hardware.banks.phases import phases
 from simlayout.plots.aliases import Axes, SeveralAxes
-from simlayout.plots.banks import tile_name
 from simlayout.plots.kinds import Kind
 from simlayout.plots.layouts import BANK_LABEL, LINE_BYTES, bank_numbers
 from simlayout.plots.panel import CONFLICT, Box, Panel, draw, together
 from simlayout.proofs import Access
 from simlayout.proofs.source import analyze_copies
-from simlayout.wording import counted
+from simlayout.wording import counted, tile_name
 
 PIECE = "red frame and bar: in a later wavefront than the first of its line, because read from another line of global memory"
 """What `marked` means where what a copy reads is known."""

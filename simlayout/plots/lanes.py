@@ -9,12 +9,12 @@ from simlayout.hardware.banks.analysis import Analysis
 from simlayout.hardware.banks.model import WORD_BYTES
 from simlayout.hardware.banks.phases import phases
 from simlayout.plots.aliases import Axes
-from simlayout.plots.banks import named_lanes, tile_name
+from simlayout.plots.banks import named_lanes
 from simlayout.plots.kinds import Kind, counts
 from simlayout.plots.layouts import BANK_LABEL, bank_numbers
 from simlayout.plots.panel import CONFLICT, Box, Panel, draw
 from simlayout.proofs import Access
-from simlayout.wording import counted
+from simlayout.wording import counted, tile_name
 
 FIRST = "served in the first {} of its phase, number 0"
 LATER = "served in a later one: its number"

@@ -18,7 +18,7 @@ from simlayout.proofs.access import Access
 from simlayout.proofs.certificate import Certificate, Digest, digest
 from simlayout.proofs.stored import Stored
 from simlayout.proofs.tables import Tables, modes
-from simlayout.wording import counted, plural
+from simlayout.wording import counted, plural, tile_name
 
 
 def verify(subject: Access | IndexFunction | str, conflict_free_for: Access | Collection[Access] = (), *,
@@ -96,7 +96,8 @@ def _check_roles(access, stored_by):
 def _tile_claims(tile):
     """A tile's own claims, one-to-one and in bounds, and its offsets, int64 [coordinates]."""
     if not hasattr(tile, "shape") or not hasattr(tile, "offsets"):
-        raise VerificationError(f"{tile} has no domain of its own: verify a layout, or an Access that names its domain")
+        raise VerificationError(f"{tile_name(tile)} has no domain of its own: verify a layout, a Tile of the function, or "
+                                "an Access that names its domain")
     offsets = np.asarray(tile.offsets(), np.int64).reshape(-1)
     rising = np.sort(offsets)
     if (rising[1:] == rising[:-1]).any():
@@ -208,10 +209,17 @@ def _address_fault(table, addresses, error):
     outside = (addresses < 0) | (addresses > arch_of(access.arch).shared_bytes_per_cta - access.bytes)
     wrong = outside & table.used if (outside & table.used).any() else (addresses % access.bytes != 0) & table.used
     row, lane, point = table.first(wrong)
-    remedy = "" if outside[row, lane] or access.elements == 1 else (
-        f": let strides and padding be multiples of {access.elements} {access.dtype} elements")
-    return VerificationError(f"access {access.name!r}: {error} (at {_text(point)}){remedy}",
+    remedy = "" if outside[row, lane] else alignment(access)
+    return VerificationError(f"access {access.name!r}: {error} (at {_text(point)}){remedy and ': '}{remedy}",
                              {"point": point, "address": int(addresses[row, lane])})
+
+
+def alignment(access):
+    """What mends the misaligned addresses of an access; "" where nothing is known."""
+    if access.elements == 1:
+        return ""
+    return (f"let strides and padding be multiples of {access.elements} {access.dtype} elements, and swizzles keep "
+            f"{access.bytes}-byte chunks whole")
 
 
 def _check_inside(table, limits):
@@ -236,7 +244,7 @@ def _neighbours(tables):
     point = access.point(*divmod(best[0], access.warp))
     raise VerificationError(
         f"access {access.name!r}: the {access.elements} elements of one {access.bytes}-byte access are not neighbours "
-        f"in {access.tile} at {_text(point)} (best along coordinate {-best[1]}); a swizzle must keep "
+        f"in {tile_name(access.tile)} at {_text(point)} (best along coordinate {-best[1]}); a swizzle must keep "
         f"{access.bytes}-byte chunks whole", {"point": point, "mode": -best[1]})
 
 

@@ -8,6 +8,7 @@ from simlayout.algebra import Composed, Layout
 from simlayout.errors import SimlayoutError
 from simlayout.hardware.banks.model import WORD_BYTES
 from simlayout.synthesis.kernels import plain_tile
+from simlayout.synthesis.result import Candidate
 from simlayout.synthesis.search import search
 
 QUICK = 40_000
@@ -87,23 +88,39 @@ def _least(addresses, used, chunk, line):
     return -(-words_of_place.max(axis=1) * chunk // line)
 
 
-def better_layout(access):
-    """The Candidate of least excess among the swizzles and paddings of an access's plain tile, if it has less excess than
-    the access has; None if there is none, or if looking would take longer than a moment.
+def better_layout(*accesses):
+    """The Candidate of least excess among the plain tile of an access, or of several to one tile, and its swizzles and
+    paddings, if it has less excess than they have; None if there is none, or if looking would take longer than a moment.
+    The plain tile of a mere function has rows as long as the accesses reach.
 
     >>> import simlayout as sl
     >>> from simlayout.proofs.natural import natural_access
     >>> print(better_layout(natural_access(sl.parse("(16,64):(64,1)"), "ldmatrix.x4", "f16")))
     Sw<3,3,3> o (16,64):(64,1): excess 0, 0 bytes wasted, 8 operations
     """
-    excess = int(access.analyze().excess.sum())
-    if not excess or access.instructions() * QUICK_LAYOUTS > QUICK:
+    excess = sum(int(access.analyze().excess.sum()) for access in accesses)
+    if not excess or sum(access.instructions() for access in accesses) * QUICK_LAYOUTS > QUICK:
         return None
     try:
-        candidates = search([access.with_tile(plain_tile(access.tile))], ("swizzle", "pad"), limit=1)
+        tile = accesses[0].tile
+        plain = plain_tile(tile) if hasattr(tile, "shape") else _reached(accesses)
+        moved = tuple(access.with_tile(plain) for access in accesses)
+        if not any(access.analyze().excess.any() for access in moved):
+            return Candidate("plain", plain, 0, 0, moved)
+        candidates = search(moved, ("swizzle", "pad"), limit=1)
     except SimlayoutError:                  # a tile of one element, lanes that nest their coordinates: nothing to propose
         return None
     return candidates[0] if candidates and candidates[0].excess < excess else None
+
+
+def _reached(accesses):
+    """The row-major layout of the coordinates that some accesses reach."""
+    sizes = [0]
+    for access in accesses:
+        ends = [int(np.max(leaf)) + 1 for leaf in access.coordinates()]
+        ends[-1] += access.elements - 1                  # they lie along the last coordinate, where rows lie whole
+        sizes = np.maximum(sizes, ends).tolist() if len(sizes) == len(ends) else ends
+    return Layout.row_major(*sizes)
 
 
 def replaceable(tile):

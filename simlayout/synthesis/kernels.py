@@ -9,6 +9,7 @@ from simlayout.algebra.aliases import IndexFunction
 from simlayout.errors import LayoutError, SimlayoutError
 from simlayout.synthesis.result import Candidate, SearchResult
 from simlayout.synthesis.search import FAMILIES, search
+from simlayout.wording import tile_name
 
 
 @dataclass(frozen=True)
@@ -58,8 +59,8 @@ def plain_tile(tile: IndexFunction) -> Layout:
                  for i, size in enumerate(tile.shape)]
         return _compact(tile.shape, steps)
     if not isinstance(layout, Layout):
-        raise LayoutError(f"{tile!r} is a function without a shape, so there is no plain tile to begin with: make it a "
-                          "layout, and let the lanes give its coordinates")
+        raise LayoutError(f"{tile_name(tile)} is a function without a shape, so there is no plain tile to begin with: "
+                          "give it one, as in sl.Tile(function, {'row': 64, 'col': 32})")
     modes = [layout[i] for i in range(layout.rank)]
     steps = [min((d for s, d in mode.modes() if s > 1), default=0) for mode in modes]
     if not isinstance(layout.shape, tuple):

@@ -15,8 +15,9 @@ from simlayout.wording import counted
 class Candidate:
     """A layout for all accesses.
 
-    family: of `search.FAMILIES`, or "tma"; layout: of the tile; excess: wavefronts beyond the ideal, over the domains of all
-    accesses; wasted_bytes: by which it is larger than the tile; accesses: those of the search, with this layout.
+    family: of `search.FAMILIES`, or "tma", "own" (the one given), "plain"; layout: of the tile; excess: wavefronts beyond
+    the ideal, over the domains of all accesses; wasted_bytes: by which it is larger than the tile; accesses: those of the
+    search, with this layout.
     """
 
     family: str

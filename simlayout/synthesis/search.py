@@ -20,6 +20,7 @@ from simlayout.synthesis.f2 import f2_layers
 from simlayout.synthesis.f2_banks import WORD_BYTES, differences, rules
 from simlayout.synthesis.families import paddings, rotations, swizzles
 from simlayout.synthesis.result import Candidate, SearchResult, Share
+from simlayout.wording import tile_name
 
 FAMILIES = ("swizzle", "pad", "rotation", "f2")
 
@@ -186,7 +187,8 @@ def _task(accesses, budget, base):
         if other.tile != first.tile or other.dtype != first.dtype:
             raise SimlayoutError(f"{first.name!r} and {other.name!r} have different tiles: search lays out one at a time")
     if isinstance(first.tile, Tile) or not hasattr(first.tile, "cosize") or first.tile.cosize < 2:
-        raise LayoutError(f"{first.tile!r} is no layout that could be replaced: give the plain one, row-major, say")
+        raise LayoutError(f"{tile_name(first.tile)} is no layout that could be replaced: give the plain one, as in "
+                          "access.with_tile(sl.Layout((64, 32), (32, 1)))")
     itemsize, memory = first.bytes // first.elements, min(arch_of(a.arch).shared_bytes_per_cta for a in accesses)
     if itemsize * first.tile.cosize > memory:
         raise LayoutError(f"{first.tile} takes {itemsize * first.tile.cosize} bytes, a CTA has {memory}: use a smaller tile")

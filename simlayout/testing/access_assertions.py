@@ -43,7 +43,7 @@ def assert_conflict_free(subject: Access | Plan | Analysis | IndexFunction, *, f
     ...
     simlayout.testing.counterexample.CounterexampleError: access 'load A' has bank conflicts: ldmatrix.x4 takes 8 \
 wavefronts, 4 without them, in 1 of 1
-        instructions; try a swizzle, a rotation or padding
+        instructions
     smallest counterexample, in instruction 0 of 1: two lanes want one bank, with different words
       lane 0 at tid = 0: coordinate (0, 0), offset 0, bytes 0-15, banks 0-3, words 0-3
       lane 4 at tid = 4: coordinate (4, 0), offset 256, bytes 512-527, banks 0-3, words 128-131
@@ -56,6 +56,7 @@ wavefronts, 4 without them, in 1 of 1
     bank        0        4        8       12       16       20       24       28
     w0          0        1        2        3        .        .        .        .
     w1          4        5        6        7        .        .        .        .
+    what mends it: Sw<3,3,3> o (16,64):(64,1) is free of conflicts
     """
     __tracebackhide__ = True
     for one in subjects(subject, (for_,) if isinstance(for_, Access) else tuple(for_), active, arch):
@@ -63,9 +64,9 @@ wavefronts, 4 without them, in 1 of 1
         if waiting.any():
             index = int(np.argmax(waiting))
             passes = counted(int(one.analysis.wavefronts[index]), one.analysis.arch.vendor.wavefront)
-            claim = (f"{one.name} has bank conflicts: {one.analysis.instruction} takes {passes}, {int(one.free[index])} "
-                     f"without them, in {int(waiting.sum())} of {waiting.size} instructions; try a swizzle, a rotation or "
-                     "padding")
+            fault = "writes its tile in parts" if one.analysis.instruction.kind == "copy" else "has bank conflicts"
+            claim = (f"{one.name} {fault}: {one.analysis.instruction} takes {passes}, {int(one.free[index])} "
+                     f"without them, in {int(waiting.sum())} of {waiting.size} instructions")
             raise conflict(one, index, claim)
 
 

@@ -14,7 +14,10 @@ from simlayout.hardware.banks.operands import lane_at_fault
 from simlayout.hardware.banks.phases import phases
 from simlayout.plan import Plan
 from simlayout.proofs import Access
-from simlayout.testing.counterexample import Place, grid, grid_of_places, refuted
+from simlayout.proofs.verify import alignment
+from simlayout.synthesis.cost import better_layout
+from simlayout.testing.counterexample import Place, grid, grid_of_places, refuted, wrapped
+from simlayout.wording import counted
 
 _SHOWN = 8              # wavefronts of a picture
 _PART = re.compile(r"  (?:phase|matrix) (\d+),")
@@ -22,11 +25,13 @@ _PART = re.compile(r"  (?:phase|matrix) (\d+),")
 
 @dataclass(frozen=True)
 class Subject:
-    """An analysed access. name: as failures call it; access: where there is one, and with it coordinates."""
+    """An analysed access. name: as failures call it; access: where there is one, and with it coordinates; together: the
+    accesses that one tile is to serve, this one among them."""
 
     name: str
     analysis: Analysis
     access: Access | None = None
+    together: tuple[Access, ...] = ()
 
     @property
     def free(self):
@@ -61,21 +66,24 @@ def _plain(nested):
     return tuple(map(_plain, nested)) if isinstance(nested, tuple) else int(nested)
 
 
-def subject_of(access, active, arch):
+def subject_of(access, active, arch, together=()):
     """The Subject of an Access, on a chip or, for None, on its own; raises CounterexampleError where one of its addresses is
-    none that the instruction takes."""
+    none that the instruction takes. together: the accesses of its tile."""
+    together = tuple(one.on(arch) for one in together) or (access.on(arch),)
     access = access.on(arch)
     addresses = access.addresses()
     try:
-        return Subject(f"access {access.name!r}", analyze(access.instruction, addresses, active, access.arch), access)
+        analysis = analyze(access.instruction, addresses, active, access.arch)
+        return Subject(f"access {access.name!r}", analysis, access, together)
     except AddressError as error:
         live = analyze(access.instruction, 0 * addresses, active, access.arch).active      # raises if the mask is at fault
         row, chip, clean = access.row, arch_of(access.arch), np.where(live, addresses, 0)
         index = first_fault(row, clean, chip.shared_bytes_per_cta)
         lane, _ = lane_at_fault(row, chip, clean[index])
         places = [place_of(access, index, lane)]
+        mend = alignment(access) if 0 <= places[0].address <= chip.shared_bytes_per_cta - access.bytes else ""
         raise refuted(f"access {access.name!r} has an address that {access.instruction} cannot take", f"{error}",
-                      places) from None
+                      places, wrapped(mend)) from None
 
 
 def subjects(subject, for_, active, arch):
@@ -98,7 +106,21 @@ def subjects(subject, for_, active, arch):
         raise LayoutError(f"{subject} is a tile: say with for_=[access, ...] which accesses it is to serve")
     else:
         accesses = [access.with_tile(subject) for access in for_]
-    return (subject_of(access, active, arch) for access in accesses)
+    return (subject_of(one, active, arch, tuple(a for a in accesses if (a.tile, a.dtype) == (one.tile, one.dtype)))
+            for one in accesses)
+
+
+def remedy(subject):
+    """What would mend the conflicts of a Subject, in words."""
+    if subject.access is None:
+        return "what may mend it: a swizzle, a rotation or padding"
+    accesses, found = subject.together, better_layout(*subject.together)
+    for_whom = f" for {' and '.join(repr(a.name) for a in accesses)} together" if len(accesses) > 1 else ""
+    if found is None:
+        return f"no swizzle and no padding of the plain tile is known to be better{for_whom}: sl.search looks among more"
+    what = f"excess {found.excess}" if found.excess else "free of conflicts"
+    waste = f", and {counted(found.wasted_bytes, 'byte')} are unused" if found.wasted_bytes else ""
+    return f"what mends it: {found.layout} is {what}{for_whom}{waste}"
 
 
 def meeting(subject, index):
@@ -142,7 +164,7 @@ def conflict(subject, index, claim):
     places = [subject.place(index, lane) for lane in pair]
     reason = (f"smallest counterexample, in instruction {index} of {len(subject.analysis)}: two lanes want "
               f"{_shared(subject.analysis, *places)}")
-    return refuted(claim, reason, places, _details(subject.analysis, index, pair, places))
+    return refuted(claim, reason, places, _details(subject.analysis, index, pair, places), lambda: remedy(subject))
 
 
 def _shared(analysis, one, other):

@@ -1,5 +1,6 @@
 """What a failing assertion found: at most two places, each with its lane, its coordinate and where it lies in the banks."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from textwrap import wrap
 
@@ -72,22 +73,30 @@ class Counterexample:
 
 
 class CounterexampleError(AssertionError):
-    """A property of a layout or an access that does not hold; `counterexample` shows it, the text draws it."""
+    """A property of a layout or an access that does not hold; `counterexample` shows it, the text draws it, and its last
+    line says what would mend it, where that is known. remedy: gives this line once somebody reads the text, because a
+    failure that Hypothesis shrinks is raised hundreds of times."""
 
-    def __init__(self, text: str, counterexample: Counterexample):
+    def __init__(self, text: str, counterexample: Counterexample, remedy: Callable[[], str] | None = None):
         super().__init__(text)
-        self.counterexample = counterexample
+        self.counterexample, self._remedy = counterexample, remedy
+
+    def __str__(self):
+        if self._remedy is not None:
+            remedy, self._remedy = self._remedy(), None
+            self.args = ("\n".join([*self.args, *wrapped(remedy)]),)
+        return super().__str__()
 
     def __reduce__(self):
         return type(self), (str(self), self.counterexample)
 
 
-def refuted(claim, reason, places=(), details=()):
+def refuted(claim, reason, places=(), details=(), remedy=None):
     """The CounterexampleError of a claim: the claim, the reason, the places, then details (lines of at most 100 columns)."""
     lines = wrapped(claim) + wrapped(reason)
     for place in places:
         lines += wrapped(str(place), 2)
-    return CounterexampleError("\n".join([*lines, *details]), Counterexample(claim, tuple(places)))
+    return CounterexampleError("\n".join([*lines, *details]), Counterexample(claim, tuple(places)), remedy)
 
 
 def wrapped(text, indent=0):

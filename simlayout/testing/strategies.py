@@ -244,15 +244,16 @@ def lane_masks(instruction: str | Instruction | None = None, *, min_active: int 
         raise LayoutError(f"min_active = {min_active}: a warp has {LANES} lanes")
     every = st.builds(lambda: range(LANES))
     if instruction is not None and instruction_of(instruction).needs_whole_warp:
-        return every.map(_mask)
+        return _masks(every)
     steps = st.integers(1, max(1, LANES // max(min_active, 1))).map(lambda step: range(0, LANES, step))
     any_lanes = st.sets(st.integers(0, LANES - 1), min_size=min_active)
-    return (every | st.integers(min_active, LANES).map(range) | steps | any_lanes).map(_mask)
+    return _masks(every | st.integers(min_active, LANES).map(range) | steps | any_lanes)
 
 
-def _mask(lanes):
+@st.composite                                            # not a map, of which a failing test would show the call
+def _masks(draw, lanes):
     mask = np.zeros(LANES, bool)
-    mask[list(lanes)] = True
+    mask[list(draw(lanes))] = True
     return mask
 
 
@@ -312,12 +313,12 @@ def accesses(*, instructions: Sequence[str] | None = None, dtypes: Sequence[str]
                           "the instructions: give narrower dtypes, or other maps")
     by_dtype = {dtype: tiles(dtype, kinds=kinds, max_rows=max_rows, max_row_bytes=max_row_bytes) for _, dtype in choices}
     return st.sampled_from(choices).flatmap(lambda chosen: by_dtype[chosen[1]].flatmap(
-        lambda tile: _walks(chosen[0], chosen[1], tile, lane_maps).map(lambda access: replace(access, excess=excess))))
+        lambda tile: _walks(chosen[0], chosen[1], tile, lane_maps, excess)))
 
 
-def _walks(row, dtype, tile, lane_maps):
+def _walks(row, dtype, tile, lane_maps, excess):
     """A strategy of the Accesses of one tile."""
-    natural = natural_access(tile, row, dtype, f"natural {row}")
+    natural = replace(natural_access(tile, row, dtype, f"natural {row}"), excess=excess)
     walks = {"natural": st.just(natural)}
     count = sum(map(len, row.groups))
     steps, starts = st.sampled_from(range(1, count, 2)), st.integers(0, count - 1)

@@ -112,6 +112,14 @@ def test_a_tile_of_any_function_is_verified_analysed_and_emitted_like_a_layout()
         sl.verify(sl.tile("row + col", {"row": 2, "col": 2}))
 
 
+def test_sizes_alone_have_the_names_of_the_arguments():
+    for domain in ({"row": 16, "col": 64}, (("row", 16), ("col", 64)), [16, 64], (np.int64(16), 64)):
+        assert sl.Tile(lambda row, col: row * 64 + col, domain).domain == (("row", 16), ("col", 64))
+    assert sl.Tile(max, (3, 4)).domain == (("x0", 3), ("x1", 4))         # of a function that does not tell them
+    with pytest.raises(sl.LayoutError, match="col has 0 values"):
+        sl.Tile(lambda row, col: row, (16, 0))
+
+
 def test_a_tile_refuses_what_is_no_coordinate_or_no_size():
     made = sl.tile(FORMULA, {"row": 16, "col": 64})
     for wrong in [(1, 2, 3), (1.5, 2), ("1", 2), ((1, 2, 3),)]:
@@ -121,7 +129,7 @@ def test_a_tile_refuses_what_is_no_coordinate_or_no_size():
         sl.tile("row * 32768 + col", {"row": 32768, "col": 32768}).offsets()
     with pytest.raises(sl.LayoutError, match="is a fraction: divide with //"):
         sl.Tile(lambda x: x / 2, {"x": 4}).offsets()
-    for domain in ({}, [("x", 2), ("x", 3)]):
+    for domain in ({}, [("x", 2), ("x", 3)], 5, None, (), [(1, 2, 3)]):
         with pytest.raises(sl.LayoutError, match="a name and a size each"):
             sl.Tile(lambda x: x, domain)
     assert sl.Tile(lambda x: 3, {"x": np.int64(4)}).offsets().tolist() == [3] * 4

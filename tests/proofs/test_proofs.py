@@ -109,7 +109,7 @@ def test_a_misaligned_access_is_refused():
     text, found = failure(ldmatrix(Layout((16, 64), (68, 1))))
     assert found == {"point": {"tid": 1, "k": 0}, "address": 136}
     assert "address 136 is misaligned" in text and "(at tid = 1, k = 0)" in text
-    assert text.endswith("let strides and padding be multiples of 8 f16 elements")
+    assert text.endswith("let strides and padding be multiples of 8 f16 elements, and swizzles keep 16-byte chunks whole")
 
 
 @pytest.mark.parametrize("base", [0, 1, 2])

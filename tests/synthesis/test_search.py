@@ -107,6 +107,13 @@ def test_a_better_layout_of_a_bad_one_is_found_at_once_or_not_at_all():
         made = better_layout(access)
         assert str(made.layout) == best and made.excess == 0 < access.analyze().excess.sum()
     assert better_layout(natural_access(sl.parse("Sw<3,3,3> o (16,64):(64,1)"), "ldmatrix.x4", "f16")) is None
+    def torn(row, col):
+        return row * 64 + (col | (row & 1) << 3)
+
+    for function in torn, sl.Tile(torn, (16, 64)):
+        worse = sl.Access("copy", "cp.async.cg.16", function, lambda tid, i: (4 * i + tid // 8, 8 * (tid % 8)),
+                          {"tid": 32, "i": 4})
+        assert (str(better_layout(worse).layout), better_layout(worse).family) == ("(16,64):(64,1)", "plain")
     crowd = sl.Access("many", "ld.shared.b32", sl.Layout((32, 32), (32, 1)), lambda tid, k: (tid, 0 * k),
                       {"tid": 32, "k": 9999}, "f32", excess=None)
     assert better_layout(crowd) is None

@@ -61,12 +61,67 @@ def test_an_access_fails_exactly_where_lanes_wait_and_the_two_named_are_such(dat
     assert "\nbank " in text
 
 
+def remedy(assertion, *args, **options):
+    """The last sentence of a failure."""
+    text, _ = failure(assertion, *args, **options)
+    return re.search(r"\n(what .*|no swizzle .*)\Z", text, re.S)[1].replace("\n    ", " ")
+
+
+def skewed(row, col):
+    """A swizzle of rows of 64 bytes that reads the row, where two rows share a line."""
+    return row * 32 + (col ^ (row & 3) << 3)
+
+
+def test_a_failure_ends_with_a_layout_that_mends_it_for_all_accesses_of_the_tile():
+    assert remedy(assert_conflict_free, load()) == "what mends it: Sw<3,3,3> o (16,64):(64,1) is free of conflicts"
+    one = load().with_tile(skewed)
+    assert remedy(assert_conflict_free, one) == "what mends it: Sw<3,3,3> o (16,64):(64,1) is free of conflicts"
+    assert remedy(assert_wavefronts, one, 16).startswith("what mends it: Sw<3,3,3> o ")
+    store = sl.Access("store", "st.shared.b128", ROWS64, lambda tid, i: (4*i + tid // 8, 8*(tid % 8)), {"tid": 32, "i": 4})
+    assert remedy(assert_conflict_free, ROWS64, for_=[load(), store]) == (
+        "what mends it: Sw<3,3,3> o (16,64):(64,1) is free of conflicts for 'load A' and 'store' together")
+    across = sl.Access("across", "ld.shared.b32", sl.Layout((32, 32), (32, 1)), lambda tid, k: (tid, k),
+                       {"tid": 32, "k": 32}, "f32")
+    assert remedy(assert_conflict_free, across).startswith("what mends it: Sw<5,0,5> o (32,32):(32,1) is free of conflicts")
+    copy = sl.Access("copy", "cp.async.cg.16", sl.Tile(lambda row, col: row * 64 + (col | (row & 1) << 3), (16, 64)),
+                     store.lanes, store.domain)
+    assert "access 'copy' writes its tile in parts" in failure(assert_conflict_free, copy)[0]
+    assert remedy(assert_conflict_free, copy) == "what mends it: (16,64):(64,1) is free of conflicts"
+
+
+def test_where_looking_would_take_long_nothing_is_named():
+    many = sl.Access("many", "ld.shared.b32", sl.Layout((32, 32), (32, 1)), lambda tid, k: (tid, 0 * k),
+                     {"tid": 32, "k": 9999}, "f32")
+    assert remedy(assert_conflict_free, many).startswith("no swizzle and no padding of the plain tile is known to be better")
+
+
+@given_few(25, 1_000, testing.tiles("f16"), st.sampled_from(["ldmatrix.x4", "ldmatrix.x2", "stmatrix.x4", "st.shared.b64"]))
+def test_the_layout_that_a_failure_names_is_as_good_as_it_says(tile, name):
+    access = natural_access(tile, name, "f16")
+    if not access.analyze().excess.any():
+        return
+    found = re.fullmatch(r"what mends it: (.*) is (free of conflicts|excess \d+).*", remedy(assert_conflict_free, access))
+    if found and found[2] == "free of conflicts":
+        assert_conflict_free(sl.parse(found[1]), for_=[access])
+    elif found:
+        assert f"excess {access.with_tile(sl.parse(found[1])).analyze().excess.sum()}" == found[2]
+
+
+def test_the_remedy_is_looked_for_once_and_only_where_somebody_reads(monkeypatch):
+    looked = []
+    monkeypatch.setattr("simlayout.testing.conflicts.better_layout", lambda *accesses: looked.append(accesses))
+    with pytest.raises(CounterexampleError) as caught:
+        assert_conflict_free(load())
+    assert looked == []
+    assert str(caught.value) == str(caught.value) == str(pickle.loads(pickle.dumps(caught.value))) and len(looked) == 1
+
+
 def test_the_picture_shows_the_phase_of_the_two_lanes_alone():
     broken = [16 * lane for lane in range(32)]
     broken[20] = broken[21] + 1024                              # in the third phase
     text, found = failure(assert_conflict_free, sl.analyze("st.shared.b128", broken))
     assert found.lanes == (20, 21) and "phase 2, lanes 16-23: 2 wavefronts" in text
-    assert text.count("phase") == 1 and text.splitlines()[-1].startswith("w1") and "measured" not in text
+    assert text.count("phase") == 1 and text.splitlines()[-2].startswith("w1") and "measured" not in text
 
 
 def test_lanes_that_a_mask_would_merge_but_the_warp_keeps_apart_are_no_counterexample():
