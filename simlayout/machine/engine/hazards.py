@@ -187,13 +187,14 @@ def ordered_ints(values):
 
 class HazardLog:
     """Raises the first hazard ("raise"), or keeps one of each kind and pair of places ("report"): lines, and the calls that
-    lead there. python: the language of Python files, as of `worded`."""
+    lead there. python: the language of Python files, as of `worded`. aside: of a Hazard whether it is kept in
+    either mode, and apart from the others; None where none is."""
 
     def __init__(self, mode, python=None):
         if mode not in MODES:
             raise MachineError(f'hazards = {mode!r}: choose "raise", "report" or "off"')
-        self.mode, self._python = mode, python
-        self._found = {}
+        self.mode, self._python, self.aside = mode, python, None
+        self._found, self._put_aside = {}, {}
 
     def add(self, fault):
         """Takes a Hazard, gives its advice in the words of its file, and raises it as a HazardError unless the mode is
@@ -201,13 +202,19 @@ class HazardLog:
         _, advice = _told(fault.kind, fault.first, fault.second)
         own = worded(advice, fault.second.file, self._python)
         fault = replace(fault, text=fault.text.removesuffix(advice) + own)
-        if self.mode == "raise":
+        apart = self.aside is not None and self.aside(fault)
+        if self.mode == "raise" and not apart:
             raise error(fault)
         places = [(p.file, p.line, p.callers) for p in (fault.first, fault.second) if p is not None]
         key = fault.kind, *(sorted(places) if fault.kind == "write after write" else places)     # that has no order
-        known = self._found.get(key)
-        self._found[key] = fault if known is None else replace(known, count=known.count + 1)
+        found = self._put_aside if apart else self._found
+        known = found.get(key)
+        found[key] = fault if known is None else replace(known, count=known.count + 1)
 
     def hazards(self):
         """The Hazards found, in the order in which they were found first."""
         return tuple(self._found.values())
+
+    def put_aside(self):
+        """Those that were kept apart, likewise."""
+        return tuple(self._put_aside.values())

@@ -11,7 +11,7 @@ from simlayout.machine.engine.elements import Elements
 from simlayout.machine.engine.events import watcher
 from simlayout.machine.engine.global_shadow import GlobalShadow
 from simlayout.machine.engine.hazards import HazardLog
-from simlayout.machine.engine.memory import Allocation
+from simlayout.machine.engine.memory import POISON, Allocation
 from simlayout.machine.engine.scheduler import run_residents
 from simlayout.machine.engine.trace import Recorder
 
@@ -39,7 +39,8 @@ class Launch:
     declare, or None; registers: of a thread at launch, or None; watch: who is told of Events, or None; running: the Warp
     whose turn it is; narrow: whether some strong accesses reach less than the GPU (see `scopes`), said before anything
     happens; landings: where boxes of TMA land (`Cta.landing`); counters: what was released at addresses of global
-    memory, a Counters; not_started: how many CTAs are yet to come. python: as of `HazardLog`.
+    memory, a Counters; not_started: how many CTAs are yet to come; fill: the word that is all over shared memory before
+    something is written. python: as of `HazardLog`.
     """
 
     def __init__(self, arch, hazards, accesses=(), registers=None, python=None):
@@ -48,7 +49,7 @@ class Launch:
         self.log, self.doubts = None if log.mode == "off" else log, None
         self.elements = Elements(accesses) if accesses and self.log is not None else None
         self.running, self.landings, self.counters, self.not_started = None, {}, Counters(self), 0
-        self.narrow = False
+        self.narrow, self.fill = False, 0x01010101 * POISON
         self.dynamic_bytes = self.clock = self.changes = 0
         self._shadows = {}                               # memory (where it starts and ends) -> GlobalShadow
         self._allocations = {}                           # id of an array -> Allocation, which keeps it

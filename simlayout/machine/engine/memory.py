@@ -81,6 +81,8 @@ class SharedMemory:
     def __init__(self, size: int, launch: Any = None):
         self.size, self._launch = size, launch
         room = np.full(room_for(size), POISON, np.uint8)
+        if launch is not None:
+            room.view(np.uint32)[:] = launch.fill
         self.bytes = room[:size]
         self._tables = rows_of(room)
 

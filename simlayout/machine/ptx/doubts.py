@@ -98,14 +98,14 @@ def size_of(space):
 
 class Before:
     """What the arrays of a launch hold before it. possible: whether it can be given back: they are not too large, and do not
-    overlap."""
+    overlap. kept: [(memory, what it held)], uint8."""
 
     def __init__(self, space):
         ranges = sorted(space.memory(), key=lambda row: row[0])
         apart = all(one[1] <= other[0] for one, other in zip(ranges, ranges[1:]))
         self._space, self._count = space, space.count
         self.possible = apart and size_of(space) <= MOST_BYTES
-        self._kept = [(bytes, bytes.copy()) for bytes in space.writeable()] if self.possible else []
+        self.kept = [(bytes, bytes.copy()) for bytes in space.writeable()] if self.possible else []
 
     @property
     def complete(self):
@@ -114,7 +114,7 @@ class Before:
 
     def give_back(self):
         """Memory becomes what it was."""
-        for bytes, before in self._kept:
+        for bytes, before in self.kept:
             bytes[:] = before
 
 

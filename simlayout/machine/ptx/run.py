@@ -31,6 +31,8 @@ from simlayout.machine.ptx.running import Running, compiled
 from simlayout.machine.ptx.space import GlobalSpace
 from simlayout.machine.ptx.turns import PtxTurns
 from simlayout.machine.ptx.unread import NOTE, unread_loads
+from simlayout.machine.ptx.unwritten import LIMIT as TRIED
+from simlayout.machine.ptx.unwritten import judged, noted
 from simlayout.machine.ptx.warp import PtxWarp
 from simlayout.wording import counted
 
@@ -105,7 +107,7 @@ class Entry:
         program, limit, arch = self.program, _whole(limit, "limit", 1), arch or self.module.arch
         dynamic_bytes = _whole(shared_bytes, "shared_bytes", 0)
 
-        def attempt(quick=False, patient=True):
+        def attempt(quick=False, patient=True, trial=None):
             launch = Launch(arch, hazards, python=self.module.python)
             space = self.module.space(launch)
             program.parameters = packed(self, args, space)
@@ -116,11 +118,24 @@ class Entry:
                 space.workspace = space.address(np.zeros(2, np.uint32))
             self._check(shape)
             launch.registers = self._registers(shape)
-            return self._run(launch, shape, space, limit, progress, quick, patient)
+            tried = trial is not None and trial.tried
+            if trial is not None:
+                space.expect(program.parameters)
+                trial.begin(launch, space)
+            trace = self._run(launch, shape, space, min(limit, TRIED) if tried else limit, None if tried else progress,
+                              quick, patient)
+            return noted(trace, launch.log.put_aside()) if tried else trace
 
-        if hazards == "off" or together or prod(self._cluster(cluster)) != 1 or watcher() is not None:
+        def with_shadows(quick=False, patient=True):
+            if quick:
+                return attempt(quick)
+            return judged(program, lambda trial: attempt(patient=patient or trial.tried, trial=trial))
+
+        if hazards == "off" or watcher() is not None:
             return attempt()
-        return in_two_steps(attempt, program, compiled())
+        if together or prod(self._cluster(cluster)) != 1:
+            return with_shadows()
+        return in_two_steps(with_shadows, program, compiled())
 
     def _run(self, launch, shape, space, limit, progress, quick, patient):
         """Runs a launch as `in_two_steps` says; its Trace."""

@@ -1,0 +1,120 @@
+"""Reads of shared memory that nothing has written, and whether it matters what is there.
+
+Some kernels read beyond what they have written and use none of it: CUB's merge of two sorted runs fetches the key behind a
+run's last one, and a tile with fewer rows than a product of matrices takes has results that nobody stores. So a launch with
+such reads is executed again, with other words in the place of what nothing has written. Where it does the same with all of
+them, they are notes. That is no proof that no words would matter, and so the note says what was tried.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from os.path import basename
+from typing import Any
+
+from simlayout.errors import HazardError, SimlayoutError
+from simlayout.machine.engine.hazards import Hazard
+from simlayout.machine.engine.memory import POISON
+from simlayout.machine.engine.trace import Trace
+from simlayout.machine.ptx.doubts import Before
+
+KIND = "unwritten read"
+
+FILLS = 0x01010101 * POISON, 0, 1, 0x7F7F7F7F, 0x80808080
+"""Words of shared memory before something is written: NaN or -1, zero, one, a large number, a large negative integer."""
+
+LIMIT = 1 << 20
+"""Instructions that a warp executes at most while this is found out: words that nothing has written may be how often a loop
+runs."""
+
+NOTE = ("of memory that nothing has written, which makes no difference here: with words of "
+        + ", ".join(map(hex, FILLS)) + " there the launch does the same")
+
+_ONCE = ("vprintf", "malloc", "free")
+"""What a launch may call that it cannot do again unseen."""
+
+
+def is_of_shared(one: Any) -> bool:
+    """Whether a Hazard is such a read. What a thread's own memory holds may not matter either, but there a value that is
+    only moved is none (see `local`)."""
+    return one.kind == KIND and " shared bytes " in one.text
+
+
+class Trial:
+    """One execution of a launch. fill: the word that is where nothing has written; before: a Before, once it has begun;
+    tried: whether reads of what nothing has written are kept aside, and the launch ends after LIMIT instructions."""
+
+    def __init__(self, fill: int = FILLS[0], tried: bool = False):
+        self.fill, self.tried = fill, tried
+        self.before: Before | None = None
+
+    def begin(self, launch: Any, space: Any) -> None:
+        """A Launch with shadows begins; its arrays are in a GlobalSpace."""
+        launch.fill, self.before = self.fill, Before(space)
+        launch.log.aside = is_of_shared if self.tried else None
+
+    def outcome(self, trace: Trace) -> list[Any]:
+        """What was done, to compare: what memory holds, what was executed, other hazards."""
+        assert self.before is not None
+        hazards = [(one.kind, one.lines, one.count) for one in trace.hazards]
+        return [*(data.tobytes() for data, _ in self.before.kept), trace.lines, trace.executed, hazards]
+
+
+def judged(program: Any, attempt: Callable[[Trial], Trace]) -> Trace:
+    """What attempt(Trial()) returns or raises, where reads of what nothing has written are notes if the launch does the same
+    with other words in their place. program: a Program."""
+    first, found = Trial(), None
+    try:
+        trace = attempt(first)
+        if not any(map(is_of_shared, trace.hazards)):
+            return trace
+    except HazardError as error:
+        if not is_of_shared(error.hazard):
+            raise
+        found, trace = error, None
+    if first.before is None or not first.before.complete or _does_once(program):
+        return _told(found, trace)
+    after = [data.copy() for data, _ in first.before.kept]
+    same = _same(first, attempt)
+    if same is not None:
+        return same
+    for (data, _), bytes in zip(first.before.kept, after):
+        data[:] = bytes
+    return _told(found, trace)
+
+
+def _does_once(program):
+    """Whether a Program prints, or asks for memory."""
+    return any(step.name.startswith("call") and any(name in step.text for name in _ONCE) for step in program.steps)
+
+
+def _told(found, trace):
+    if found is not None:
+        raise found
+    return trace
+
+
+def _same(first, attempt):
+    """The Trace of a launch that does the same whatever is there, and memory as it leaves it; None if it does not."""
+    outcomes = []
+    for fill in FILLS[1:] + FILLS[:1]:
+        first.before.give_back()
+        trial = Trial(fill, True)
+        try:
+            trace = attempt(trial)
+        except SimlayoutError:
+            return None
+        if not trial.before.complete:
+            return None
+        outcomes.append(trial.outcome(trace))
+        if outcomes[-1] != outcomes[0]:
+            return None
+    return trace
+
+
+def noted(trace: Trace, aside: Iterable[Hazard]) -> Trace:
+    """The Trace with notes of Hazards that were kept aside."""
+    times = Counter[str]()
+    for one in aside:
+        times[f"{basename(one.second.file)}:{one.second.line}: {{}} {one.second.instruction} {NOTE}"] += one.count
+    return replace(trace, notes=(*trace.notes, *(text.format(count) for text, count in times.items())))
