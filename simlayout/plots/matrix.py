@@ -61,6 +61,8 @@ def bit_matrix(layout: IndexFunction, dtype: AnyDType = "f16") -> Panel:
     shown = {b.colour for b in boxes} - {-1}
     legend = [((kind,), f"1: this bit of the coordinate is XORed onto {text}") for kind, text in MEANING.items()
               if kind in shown]
+    if {name[0] for name in names} == {"r", "c"}:
+        legend.append(((), "r: a bit of the row, c: of the column, 0 the lowest"))
     constant = f"; XOR {f2_map.constant}" if f2_map.constant else ""
     title = f"{layout}, {dtype_of(dtype)}, rank {f2_map.rank}{constant}"
     return Panel(title, f2_map.inputs, f2_map.outputs, boxes, columns, rows, legend=legend,

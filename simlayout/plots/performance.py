@@ -17,7 +17,7 @@ SERIES = (("#0077BB", "o"), ("#EE7733", "s"), ("#009988", "D"), ("#CC3311", "^")
           ("#EE3377", "P"))
 """A colour and a marker per series: Paul Tol's "vibrant" scheme, distinct to the colour-blind, and markers for the rest."""
 
-BARS = ("#0077BB", "#CC3311", "#00806A", "#555555", "#8E44AD")
+BARS = ("#0077BB", "#CC3311", "#00806A", "#555555", "#332288")
 """A colour per group of bars, on which white text is read."""
 
 PUBLISHED = "#FFFFFF"                       # a diamond with a black edge

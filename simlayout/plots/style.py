@@ -14,8 +14,9 @@ COLOURS = ("#77AADD", "#EE8866", "#EEDD88", "#FFAABB", "#99DDFF", "#44BB99", "#B
 """Eight that carry black text, of what is only told apart: lanes, warps, matrices, pieces of a row. Paul Tol's "light"
 scheme: distinct to the colour-blind."""
 
-PLACES = ("#F7A8A8", "#F9C98B", "#F3E38A", "#C5E38B", "#8FD9B6", "#8CCBEA", "#A3AEEF", "#D2A3E6")
-"""Of the eight places of 16 bytes in a line of shared memory, in the order of the rainbow: only of banks."""
+PLACES = ("#D69388", "#EEC969", "#B4AB64", "#B8E534", "#A5F1B9", "#60B2B8", "#9BA6EE", "#E9C4F2")
+"""Of the eight places of 16 bytes in a line of shared memory, in the order of the rainbow: only of banks. They differ in
+lightness too, so that the colour-blind tell them apart: a picture of a large tile has no numbers."""
 
 MARK = "#A50026"
 """Of what is one wavefront too many: the frame and the bar of a cell, the frame of a bar. Of nothing else."""
