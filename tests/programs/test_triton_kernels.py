@@ -222,6 +222,23 @@ def test_warps_that_a_reduction_does_not_need_store_what_others_store_which_is_a
     assert all("of the value that another thread stores there too" in note for note in trace.notes)
 
 
+@triton.jit
+def normed(x, out, columns, SIZE: tl.constexpr):
+    row, at = tl.program_id(0), tl.arange(0, SIZE)
+    values = tl.load(x + row * columns + at, mask=at < columns, other=0.0)
+    squares = tl.sum(values * values, 0)
+    tl.store(out + row * columns + at, values * tl.rsqrt(squares / columns), mask=at < columns)
+
+
+@pytest.mark.parametrize(("size", "notes"), [(128, 1), (1024, 0)])
+def test_a_sum_of_products_that_lanes_round_otherwise_is_a_note(size, notes):
+    x = np.random.default_rng(0).standard_normal((4, size - 28)).astype(np.float32)
+    out = np.zeros_like(x)
+    trace = sl.simulate(normed)[(4,)](x, out, x.shape[1], SIZE=size)
+    assert np.allclose(out, x / np.sqrt((x * x).mean(axis=1))[:, None], rtol=1e-5)
+    assert len(trace.notes) == notes and all("differ between lanes by rounding" in note for note in trace.notes)
+
+
 @pytest.mark.parametrize("arch", ["sm_80", "sm_89"])
 def test_another_architecture_is_compiled_for_and_counted(arch):
     a, b, c = matrices(32, 32, 32)

@@ -33,6 +33,7 @@ from simlayout.machine.engine.global_access import (
 from simlayout.machine.engine.hazards import hazard, ordered_ints
 from simlayout.machine.engine.memory import room_for, rows_of
 from simlayout.machine.engine.proxies import PRUNE_AT
+from simlayout.machine.engine.rounding import NOTE, differ_by_rounding
 from simlayout.machine.engine.telling import EQUAL, OTHER_SIZE
 
 LISTED = 2**19
@@ -102,7 +103,10 @@ class GlobalShadow:
         if lost.any():
             bytes = positions[:, None] + np.arange(nbytes)
             here = access.place_of(lanes[np.isin(bytes, bytes[lost]).any(axis=1)])
-            self._tell("collision", None, here, bytes[lost], allocation)
+            if differ_by_rounding(getattr(self._launch.running.doing, "rounded", None), store.after, store.data):
+                self._launch.recorder.note((here.file, here.line), f"{here.instruction} {NOTE}")
+            else:
+                self._tell("collision", None, here, bytes[lost], allocation)
         return access
 
     def enter(self, rows, unit, lanes, kind, allocation, copies=False, agent=None, instruction=None, stored=None,

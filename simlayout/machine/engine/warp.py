@@ -19,6 +19,7 @@ from simlayout.machine.engine.mbarriers import MbarrierTwins
 from simlayout.machine.engine.memory import GlobalPointer, PerLane, lane_addresses
 from simlayout.machine.engine.peers import PeerTwins
 from simlayout.machine.engine.polling import Polling
+from simlayout.machine.engine.rounding import NOTE, differ_by_rounding
 from simlayout.machine.engine.touches import WEAK, Touch, matrix_lanes
 from simlayout.machine.engine.waiting import waits
 from simlayout.machine.engine.warpgroup import WarpgroupTwins
@@ -160,10 +161,15 @@ class Warp(Lanes, Polling, MbarrierTwins, BulkTwins, WarpgroupTwins, PeerTwins, 
             left = cta.shared.load(rows, data.shape[1])
             touch.same = None if held is None else left == held          # where lanes collide, of what the last one stored
             cta.shadow.write(touch)
-            self._collide(cta, touch, left != data)
+            self._collide(cta, touch, left, data)
 
-    def _collide(self, cta, touch, lost):
-        if lost.any():
+    def _collide(self, cta, touch, left, data):
+        lost = left != data
+        if not lost.any():
+            return
+        if differ_by_rounding(getattr(self.doing, "rounded", None), left, data):
+            cta.launch.recorder.note(self.site, f"{touch.instruction} {NOTE}")
+        else:
             cta.shadow.collided(touch, lost)
 
     def record(self, instruction: str, addresses: PerLane, lanes: np.ndarray | None = None,
@@ -225,7 +231,7 @@ class Warp(Lanes, Polling, MbarrierTwins, BulkTwins, WarpgroupTwins, PeerTwins, 
         if not copy.there:
             self.cta.shared.store(copy.rows, copy.data)
             if copy.touch is not None:
-                self._collide(self.cta, copy.touch, self.cta.shared.load(copy.rows, copy.data.shape[1]) != copy.data)
+                self._collide(self.cta, copy.touch, self.cta.shared.load(copy.rows, copy.data.shape[1]), copy.data)
 
     def bring_copies(self) -> None:
         """The data of all copies under way is in shared memory from now on, as by then it mostly is on a GPU; who reads it

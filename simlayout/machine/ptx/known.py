@@ -13,6 +13,8 @@ _MOVES = {"mov", "cvt", "cvta", "mapa", "add", "sub", "mul", "mad", "shl", "shr"
 """Opcodes whose results are the same in all lanes if their operands are."""
 _UNIFORM = ("%ctaid", "%nctaid", "%ntid", "%cluster", "%nsmid", "%gridid")
 """How the names of special registers begin that all lanes of a warp share."""
+_ROUNDS = {"add", "sub", "fma", "mul", "div", "max", "min", "sqrt", "rsqrt", "rcp", "ex2", "lg2", "neg", "abs", "cvt"}
+_FLOATS = {"f16", "f16x2", "bf16", "bf16x2", "f32", "f64"}
 _DEEPEST = 100
 """Definitions that are followed from one operand to the next."""
 
@@ -24,6 +26,7 @@ class Known:
         self._body = [s for s in function.body or () if isinstance(s, syntax.Instruction)]
         self._bits: dict[str, int] = {}                  # by register, as `_of_definition` keeps them
         self._uniform: dict[str, bool] = {}
+        self._rounded: dict[str, str | None] = {}
         self._depth = 0
 
     def _of_definition(self, name, kept, unknown, look):
@@ -112,3 +115,26 @@ class Known:
         if made.opcode == "ld":
             return "param" in made.modifiers
         return made.opcode in _MOVES and all(self.uniform(one) for one in made.operands[1:])
+
+    def rounded(self, operand) -> str | None:
+        """The type of floats whose arithmetic an operand is the result of, or None: of sums, and what is made of them.
+
+        >>> from simlayout.machine.ptx.grammar import parse
+        >>> text = ".version 9.0\\n.target sm_90\\n.address_size 64\\n.entry f() { .reg .b32 %r<4>;"
+        >>> text += "add.f32 %r1, %r0, %r0; mov.b32 %r2, %r1; add.s32 %r3, %r1, %r2; ret; }"
+        >>> function = parse(text).functions["f"]
+        >>> [Known(function).rounded(s.operands[0]) for s in function.body[:3]]
+        ['f32', 'f32', None]
+        """
+        if not isinstance(operand, syntax.Register):
+            return None
+        return self._of_definition(operand.name, self._rounded, None, self._rounded_made)
+
+    def _rounded_made(self, made):
+        if made.opcode == "mov" and len(made.operands) == 2:
+            return self.rounded(made.operands[1])
+        if made.opcode == "selp":
+            found = {self.rounded(one) for one in made.operands[1:3]}
+            return found.pop() if len(found) == 1 else None
+        type = ("", "", *made.modifiers)[-2 if made.opcode == "cvt" else -1]
+        return type if made.opcode in _ROUNDS and type in _FLOATS else None

@@ -36,7 +36,7 @@ class Step:
     together(warp, active): bool [32], the lanes that must execute it together, or None. joined: of a part of what ptxas
     joins, what it counts as. beside: of an access of global memory, what it and others of its place touch, as
     `beside.beside` has it, or None. meets: of bar.sync and bar.red of the whole CTA the number of the barrier, where the
-    text gives it, or None.
+    text gives it, or None. rounded: of a store the type of what it stores, if that is what arithmetic of floats has rounded.
     """
 
     name: str
@@ -56,6 +56,7 @@ class Step:
     joined: Joined | None = None
     beside: np.ndarray | None = None
     meets: int | None = None
+    rounded: str | None = None
 
     @property
     def counted_at(self):

@@ -127,6 +127,7 @@ def store(instruction, names):
     rows = [place.row for place in places]
     origins = [names.lowering.row(names.function.name, name) for name in sorted(names.carried.origins(value))]
     width = 16 if form.type == "b128" else form.bytes
+    rounded = {names.known.rounded(one) for one in _elements(value, form)}
 
     def run(warp):
         data = np.empty((32, len(rows)), f"u{form.bytes}")
@@ -140,7 +141,7 @@ def store(instruction, names):
                                lambda place, lane: warp.strong_store(place, lane, data[lane].tobytes(), form.order))
 
     move = Move(True, space, row, int(offset), tuple(places), form.bytes)
-    return {"run": run, "memory": None if form.strong else move}
+    return {"run": run, "memory": None if form.strong else move, "rounded": rounded.pop() if len(rounded) == 1 else None}
 
 
 def fence(instruction, names):
