@@ -9,6 +9,9 @@ from threading import Event, Thread
 EVERY = 0.1
 """Seconds between two drawings."""
 
+SOON = 1.0
+"""Seconds before it is told how many are left: the first steps take longer than all others."""
+
 
 def duration(seconds):
     """Roughly how long, for people.
@@ -40,8 +43,8 @@ def progress(what, stays=False):
         nonlocal last, drawn
         last, now = (done, total), time.monotonic()
         if terminal and (drawn is None or now - drawn >= EVERY):
-            drawn = now
-            left = f", {duration((now - started) * (total - done) / done)} left" if 0 < done < total else ""
+            drawn, known = now, 0 < done < total and now - started >= SOON
+            left = f", {duration((now - started) * (total - done) / done)} left" if known else ""
             print(f"\r{done} of {total} {what}{left}\x1b[K", end="", file=stream, flush=True)
 
     try:

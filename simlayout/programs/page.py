@@ -1,6 +1,6 @@
 """The report of a program as one HTML page, which asks for nothing else and runs nothing."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from html import escape
 from os.path import basename
 
@@ -10,6 +10,7 @@ from simlayout.programs.report import (
     Kernel,
     Line,
     Report,
+    given_up,
     launches_text,
     shown_path,
     summary,
@@ -50,12 +51,24 @@ def page(report: Report, name: str) -> str:
         "<meta http-equiv='Content-Security-Policy' content=\"default-src 'none'; style-src 'unsafe-inline'\">",
         "<meta name='viewport' content='width=device-width'>",
         f"<title>{escape(name)}: simlayout</title><style>{STYLE}</style></head><body>",
-        f"<h1>{escape(name)}</h1><p>{escape(summary(report))}</p>", *_mends(report.mends()),
+        f"<h1>{escape(name)}</h1><p>{escape(summary(report))}</p>",
+        *([f"<p>{escape(told)}</p>"] if (told := given_up(report)) else []),
+        *_hazards(report.kernels.values()), *_mends(report.mends()),
         *(part for kernel in report.kernels.values() for part in _kernel(kernel)),
         "<h2>The words</h2><p><b>Wavefronts</b> are passes through the 32 banks of shared memory; <b>ideal</b> is their "
         "number without any conflict, and <b>excess</b> what is beyond it. <b>Sectors</b> are pieces of 32 bytes of global "
         "memory that warps ask for; <b>least</b> is how many would hold the bytes.</p>",
         f"<p class='soft'>simlayout {escape(__version__)}: counts, not time.</p></body></html>\n"])
+
+
+def _hazards(kernels: Iterable[Kernel]) -> Iterator[str]:
+    """What is wrong, ahead of what is slow."""
+    found = [(kernel.name, hazard) for kernel in kernels for hazard in kernel.hazards]
+    if found:
+        yield "<h2>Hazards</h2>"
+    for name, hazard in found:
+        times = f"{hazard.count} times " if hazard.count > 1 else ""
+        yield f"<div class='card hazard'><b><code>{escape(name)}</code></b>: {times}{escape(str(hazard))}</div>"
 
 
 def _mends(found: tuple[Mend, ...]) -> Iterator[str]:
@@ -85,9 +98,6 @@ def _kernel(kernel: Kernel) -> Iterator[str]:
         yield from (_row(line, line in bad) for line in kernel.lines if line.file == file)
         yield "</table></div>"
     yield from (f"<div class='card none'>{escape(uncoalesced_text(line))}</div>" for line in bad)
-    for hazard in kernel.hazards:
-        times = f"{hazard.count} times " if hazard.count > 1 else ""
-        yield f"<div class='card hazard'>{times}{escape(str(hazard))}</div>"
 
 
 def _row(line: Line, uncoalesced: bool) -> str:

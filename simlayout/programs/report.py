@@ -204,15 +204,15 @@ MOST_NAMED = 5
 def text(report: Report) -> str:
     """The report for a terminal, without a line break at its end."""
     if not report.kernels:
-        return _given_up(report) or "no kernel was launched"
+        return given_up(report) or "no kernel was launched"
     blocks = ["\n".join(_kernel(kernel)) for kernel in report.kernels.values()]
     found = report.mends()
     if found:
         blocks.append("\n".join(line for mend in found for line in mend_lines(mend)))
-    return "\n\n".join([*blocks, *filter(None, [_given_up(report)]), summary(report)])
+    return "\n\n".join([*blocks, *filter(None, [given_up(report)]), summary(report)])
 
 
-def _given_up(report):
+def given_up(report):
     """Of launches that no number here counts."""
     if not report.unfinished:
         return ""

@@ -9,6 +9,7 @@ import pytest
 import simlayout as sl
 from simlayout.errors import HazardError
 from simlayout.programs.device import SimulatedDevice
+from simlayout.programs.page import page
 from simlayout.programs.report import Report, text, uncoalesced
 from simlayout.progress import waiting
 
@@ -87,6 +88,17 @@ def test_a_hazard_names_memory_of_the_device_by_its_bytes():
     report = Report("sm_90")
     sl.simulate(last, hazards="report", told=report.add)[1, 64](np.zeros(3, np.int64))
     assert "of the device array of 24 bytes" in text(report)
+
+
+def test_a_page_tells_what_is_wrong_before_what_is_slow():
+    report = Report("sm_90")
+    sl.simulate(halo, hazards="report", told=report.add)[1, (16, 16)](np.zeros((16, 16)), np.zeros((16, 16)))
+    report.give_up("f<1>")
+    shown = page(report, "halo.py")
+    hazard, = (kernel.hazards for kernel in report.kernels.values())
+    assert shown.count("class='card hazard'") == len(hazard) > 0
+    assert shown.index("1 launch of f&lt;1&gt; did not") < shown.index("<h2>Hazards</h2>") < shown.index("<table>")
+    assert "<h2>Hazards</h2><div class='card hazard'><b><code>halo</code></b>: " in shown
 
 
 def test_launches_that_did_not_end_are_told_of_before_the_sum():

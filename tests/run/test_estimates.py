@@ -142,12 +142,23 @@ def test_a_terminal_gets_one_line_drawn_over_itself_and_wiped(monkeypatch):
     terminal = Terminal()
     monkeypatch.setattr("sys.stderr", terminal)
     monkeypatch.setattr("simlayout.progress.EVERY", 0)
+    monkeypatch.setattr("simlayout.progress.SOON", 0)
     with progress("CTAs") as moved:
         for done in range(4):
             moved(done, 3)
     drawn = terminal.getvalue()
     assert "\n" not in drawn and drawn.startswith("\r0 of 3 CTAs") and "1 of 3 CTAs, 1 second left" in drawn
     assert drawn.endswith("\r\x1b[K")
+
+
+def test_nobody_is_told_what_is_left_by_the_first_steps_alone(monkeypatch):
+    terminal, now = Terminal(), iter((0.0, 0.5, 2.0))    # begun; the first step took half a second, the others less
+    monkeypatch.setattr("sys.stderr", terminal)
+    monkeypatch.setattr("simlayout.progress.time.monotonic", lambda: next(now))
+    with progress("layouts") as moved:
+        moved(1, 1000)
+        moved(500, 1000)
+    assert terminal.getvalue() == "\r1 of 1000 layouts\x1b[K\r500 of 1000 layouts, 2 seconds left\x1b[K\r\x1b[K"
 
 
 def test_without_a_stderr_progress_is_silent(monkeypatch):
