@@ -103,7 +103,10 @@ def _text(held):
 
 
 def _entry(entry):
-    yield field("entry", entry["name"])
+    from simlayout.machine.ptx.cxx_names import cxx_name
+
+    called = cxx_name(entry["name"])
+    yield field("entry", called if called == entry["name"] else f"{called}, which is {entry['name']}")
     yield field("parameters", ", ".join(p["text"] for p in entry["parameters"]) or "none")
     yield field("block", _block(entry))
     yield field("shared", counted(entry["shared_bytes"], "byte") + ", and dynamic" * entry["dynamic_shared"])

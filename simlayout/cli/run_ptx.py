@@ -3,6 +3,7 @@
 import argparse
 import os
 import re
+import shlex
 import sys
 from contextlib import nullcontext, redirect_stdout
 from io import BytesIO
@@ -113,10 +114,12 @@ def run(options):
 
 def _only(module):
     """The entry of a module that has one."""
-    names = list(module.entries)
+    from simlayout.machine.ptx.cxx_names import cxx_names
+
+    names = list(cxx_names(module.entries).values())
     if len(names) > 1:
         raise SimlayoutError(f"{module.syntax.path} has {len(names)} entries: choose one with --entry, as in --entry "
-                             f"{names[0]}; there are {', '.join(names)}")
+                             f"{shlex.quote(names[0])}; there are {', '.join(names)}")
     return module.entry()
 
 

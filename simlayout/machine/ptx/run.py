@@ -21,6 +21,7 @@ from simlayout.machine.engine.listing import Later, SourceLine
 from simlayout.machine.engine.trace import Trace
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.arguments import form_of, packed
+from simlayout.machine.ptx.cxx_names import cxx_name, cxx_names, same_name
 from simlayout.machine.ptx.doubts import Before, Doubt, Doubts, TooLong, in_two_steps
 from simlayout.machine.ptx.faults import Unsupported, refusal, summed
 from simlayout.machine.ptx.grammar import parse
@@ -304,23 +305,26 @@ class Module:
         return summed(fault for entry in self.entries.values() for fault in entry.faults)
 
     def __getitem__(self, name: str) -> Entry:
-        """The Entry of that name, or of a part of it that no other has, such as the C++ name of a function. Raises
+        """The Entry of that name, of that name in C++ ("rowsum<double, 32>"), or of a part of it that no other has. Raises
         MachineError that lists what there is."""
         if name in self.entries:
             return self.entries[name]
-        found = name and ([mangled for mangled in self.entries if f"{len(name)}{name}" in mangled]
+        shown = cxx_names(self.entries)
+        found = name and ([mangled for mangled in self.entries if same_name(cxx_name(mangled), name)]
+                          or [mangled for mangled in self.entries if f"{len(name)}{name}" in mangled]
                           or [known for known in self.entries if name in known])
         if not found:
-            raise MachineError(f"no entry {name!r} in {self.syntax.path}; it has {', '.join(self.entries) or 'none'}")
+            raise MachineError(f"no entry {name!r} in {self.syntax.path}; it has {', '.join(shown.values()) or 'none'}")
         if len(found) > 1:
-            raise MachineError(f"{name!r} is a part of {len(found)} entries' names: give more of one of {', '.join(found)}")
+            raise MachineError(f"{name!r} is a part of {len(found)} entries' names: give more of one of "
+                               f"{', '.join(shown[one] for one in found)}")
         return self.entries[found[0]]
 
     def entry(self) -> Entry:
         """The only entry. Raises MachineError if there are several, or none."""
         if len(self.entries) != 1:
             raise MachineError(f"{self.syntax.path} has {len(self.entries)} entries, and one is wanted: choose by "
-                               f"module[name] from {', '.join(self.entries) or 'another module'}")
+                               f"module[name] from {', '.join(cxx_names(self.entries).values()) or 'another module'}")
         return next(iter(self.entries.values()))
 
     def variable(self, name: str, dtype: DTypeLike = np.uint8) -> np.ndarray:
