@@ -146,6 +146,18 @@ def _dot(modifiers, kind, a, b, c):
     return cut(total, "s32")
 
 
+def _differences(size):
+    """vabsdiff4, vabsdiff2: of pieces of so many bits."""
+    def differences(modifiers, kind, a, b, c):
+        pieces = [[x >> by & (1 << size) - 1 for by in range(0, 32, size)] for x in (a, b)]
+        if modifiers[1] == "s32":
+            pieces = [[x - (x >> size - 1 << size) for x in side] for side in pieces]
+        apart = [abs(x - y) for x, y in zip(*pieces)]
+        return cut(c + sum(apart), "u32") if "add" in modifiers else sum(x << size * i for i, x in enumerate(apart))
+
+    return differences
+
+
 def _find(modifiers, kind, a):
     a = integer(a, kind)
     found = (~a if a < 0 else a).bit_length() - 1
@@ -241,7 +253,8 @@ INTEGERS = {
     "subc": lambda m, kind, *x: _add(m, kind, *x, sign=-1), "mul": _mul, "mad": _mad, "madc": _mad, "mul24": _mul24,
     "mad24": _mul24, "sad": _sad, "div": _div, "rem": _rem, "min": _extreme(min), "max": _extreme(max),
     "abs": lambda m, kind, a: cut(abs(integer(a, kind)), kind), "neg": lambda m, kind, a: cut(-integer(a, kind), kind),
-    "dp4a": _dot, "dp2a": _dot, "popc": lambda m, kind, a: a.bit_count(),
+    "dp4a": _dot, "dp2a": _dot, "vabsdiff4": _differences(8), "vabsdiff2": _differences(16),
+    "popc": lambda m, kind, a: a.bit_count(),
     "clz": lambda m, kind, a: width(kind) - a.bit_length(), "bfind": _find,
     "brev": lambda m, kind, a: int(f"{a:0{width(kind)}b}"[::-1], 2), "fns": _fns, "bfe": _bfe, "bfi": _bfi, "bmsk": _bmsk,
     "szext": _szext,

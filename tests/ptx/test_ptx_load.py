@@ -111,8 +111,37 @@ def test_recursion_is_refused_when_the_module_is_loaded(chain):
     bodies = "".join(f".func {a} {{ call {b}; ret; }}\n" for a, b in zip(chain, chain[1:]))
     text = module("call f;\nret;", before=declared + bodies)
     line = text[:text.index(f".func {chain[-2]} {{")].count("\n") + 1
-    with pytest.raises(MachineError, match=f"^<text>:{line}: f calls itself.*write a loop"):
+    with pytest.raises(InstructionError, match=rf"call \(line {line}\): <text>:{line}: f calls itself.*write a loop"):
         sl.ptx.load(text)
+
+
+def test_a_kernel_beside_one_that_recurs_runs_all_the_same():
+    recurs = ".func f;\n.func f { call f; ret; }\n.visible .entry recurs() { call f; ret; }\n"
+    read = sl.ptx.read(module(WRITE, ["u64"], before=recurs))
+    out = np.zeros(32, np.int32)
+    read["kernel"].run(1, 32, out)
+    assert out.any() and read["kernel"].faults == ()
+    with pytest.raises(InstructionError, match="f calls itself"):
+        read["recurs"].run(1, 32)
+
+
+@pytest.mark.parametrize(("line", "instead"), [
+    ("tex.1d.v4.f32.s32 {%f, %f, %f, %f}, [%rd1, {%r1}];", "textures (tex): read the array through a pointer"),
+    ("suld.b.1d.b32.trap %r1, [%rd1, {%r2}];", "surfaces (suld): read and write the array through a pointer"),
+    ("alloca.u64 %rd1, 64;", "(alloca): give the array a constant size"),
+    ("multimem.red.relaxed.sys.global.add.f32 [%rd1], %f;", "(multimem): add in the memory of one GPU"),
+    ("vadd4.u32.u32.u32 %r1, %r2, %r3, %r4;", "(vadd4): call CUDA's function for it (__vadd4)"),
+    ("mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f, %f, %f, %f}, {%r1, %r2}, {%r3, %r4}, {%f, %f, %f, %f}, "
+     "%r1, 0;", "multiply the whole matrices here, without .sp"),
+    ("wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {%f, %f, %f, %f}, %rd1, %rd2, %r1, 0, 1, 1, 1, 0, 0;",
+     "multiply the whole matrices here, without .sp"),
+    ("cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%r1], [%rd1, {%r2, %r3, %r4}], "
+     "[%r1], {%rs1};", "load tiles (.tile)")])
+def test_what_the_machine_lacks_is_refused_in_one_line_that_says_what_to_do(line, instead):
+    with pytest.raises(InstructionError) as refused:
+        sl.ptx.load(module(".reg .f32 %f;\n" + line + "\nret;"))
+    said = str(refused.value)
+    assert instead in said and "\n" not in said and said.startswith("<text>: 1 instruction that the machine cannot ")
 
 
 # ---- entries -----------------------------------------------------------------------------------------------------------

@@ -219,7 +219,7 @@ def registers_of(f, values):
 
 @pytest.mark.parametrize(("instruction", "reason"), [
     ("mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%r0,%r1,%r2,%r3}, {%r0,%r1}, {%r2,%r3}, "
-     "{%r0,%r1,%r2,%r3}, %r1, 0x0;", "no mma.sp"),
+     "{%r0,%r1,%r2,%r3}, %r1, 0x0;", "no sparse products"),
     ("mma.sync.aligned.m8n8k4.row.col.f16.f16.f16.f16 {%r0,%r1,%r2,%r3}, {%r0,%r1}, {%r2,%r3}, {%r0,%r1,%r2,%r3};",
      "order of its sums is not established"),
     ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%r0,%r1}, {%r0,%r1}, {%r2,%r3}, {%r0,%r1,%r2,%r3};",
@@ -227,7 +227,7 @@ def registers_of(f, values):
     ("ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {%r0,%r1}, [%r2];", "ldmatrix of .m8n8 and .b16"),
     ("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r0,%r1}, [%r2];", "2 registers"),
     ("wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {%r0,%r1,%r2,%r3}, %rd1, %rd2, %r1, 0, 1, 1, 1, 0, 0;",
-     "mma_async without .sp"),
+     "no sparse products"),
     ("wmma.mma.sync.aligned.row.col.m16n16k16.f32.f16 {%r0,%r1,%r2,%r3,%r4,%r5,%r6,%r7}, {%r0,%r1,%r2,%r3,%r4,%r5,%r6,%r7},"
      "{%r0,%r1,%r2,%r3,%r4,%r5,%r6,%r7},{%r0,%r1,%r2,%r3};", "how that is rounded is not known"),
 ])

@@ -176,7 +176,8 @@ def _struct(parameter, value, space):
     if _is_list(value):
         data += bytes(aligned(len(data), max(alignment, parameter.align)) - len(data))
     if len(data) != parameter.bytes:
-        pointer = isinstance(value, np.ndarray) and parameter.bytes >= 8
+        given = value if _is_list(value) else (value,)
+        pointer = parameter.bytes >= 8 and any(isinstance(one, np.ndarray) for one in given)
         raise MachineError(f"{counted(len(data), 'byte')} {_are(len(data))} given, and the struct has {parameter.bytes}"
                            + ": sl.ptx.Pointer(array) is a pointer to it, for a field of a list" * pointer)
     return data

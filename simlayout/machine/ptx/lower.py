@@ -189,7 +189,8 @@ class Lowering:
         self._place_dynamic()
         for name in self._functions:
             self._lower(self.names[name])
-        self.program = None if self.faults else self._finish(entry)
+        order = self._callees_first(entry)
+        self.program = None if self.faults else self._finish(entry, order)
 
     def _used(self, function):
         """Places the module's shared variables that a function uses; returns the functions with a body that it calls, or
@@ -348,10 +349,10 @@ class Lowering:
 
     # ---- order ---------------------------------------------------------------------------------------------------
 
-    def _finish(self, entry):
+    def _finish(self, entry, order):
         self.accumulators.watch(self.steps, self._uses)
         places, at = [0] * (len(self.steps) + 1), 0
-        for name in self._callees_first(entry):
+        for name in order:
             at = self._place(self.names[name], places, at)
         places[-1] = end = at + 1
         return Program(entry, self.steps, places, self.names[entry].start, end, self._rows,
@@ -366,15 +367,17 @@ class Lowering:
         return max(taken, default=None), min(given, default=None)
 
     def _callees_first(self, entry):
-        """The functions, each after all that it may call; MachineError where one calls itself. One that a pointer may lead
-        back to, as to virtual functions that call each other, is watched while it runs."""
+        """The functions, each after all that it may call; a call by which one calls itself is a fault. One that a pointer
+        may lead back to, as to virtual functions that call each other, is watched while it runs."""
         done, order, open_ = set(), [], []
 
         def visit(name, pointers=()):
             if name in open_:
                 if not any(pointers[open_.index(name):]):
                     call = next(i for i in self.module.functions[open_[-1]].body if _callee(i) == name)
-                    raise recursion(name, "" if open_[-1] == name else f" by way of {open_[-1]}", self._where(call))
+                    reason = str(recursion(name, "" if open_[-1] == name else f" by way of {open_[-1]}", self._where(call)))
+                    self.faults.append(Fault(call.name, call.line, call.column, reason))
+                    return
                 self.names[name].inside = self.names[name].inside or self.new_row()
             elif name not in done:
                 open_.append(name)

@@ -372,7 +372,7 @@ def read(source: str | Path) -> Module:
     """A Module of PTX text, or of a file that holds it, also with instructions that the machine does not have.
 
     source: the text, or a path (a Path, or a string without a line break that ends in .ptx). Raises ParseError with file,
-    line and column, and MachineError for a file that cannot be read, or a function that calls itself.
+    line and column, and MachineError for a file that cannot be read.
     """
     if isinstance(source, str) and ("\n" in source or not source.endswith(".ptx")):
         return Module(parse(source, source if "\n" not in source and is_known(source) else "<text>"))

@@ -1,5 +1,7 @@
 """Atomics: atom and red on shared, global and generic addresses."""
 
+import re
+
 import numpy as np
 
 from simlayout.errors import MachineError
@@ -10,6 +12,7 @@ from simlayout.machine.ptx.rows import Place, reader, writer
 
 _SCOPES = {"cta", "cluster", "gpu", "sys"}
 _ORDERS = {"relaxed", "acquire", "release", "acq_rel"}
+_TYPE = re.compile("(?:b|u|s|f|bf)[0-9]+(?:x2)?")
 _U1 = np.uint64(1)
 
 _REDUCED = {("add", "u32"), ("add", "s32"), *((o, t) for o in ("min", "max") for t in ("u32", "s32")),
@@ -36,9 +39,8 @@ _ADDED_IN_L2 = {"f32": f32("add", "rn", True), "f64": add_f64_in_l2}
 
 def atomic(instruction, names):
     """atom and red: the lanes one after another, in their order."""
-    *modifiers, type = instruction.modifiers
-    space, order, operation, count, plain = "", "relaxed", None, 1, []
-    for modifier in modifiers:
+    space, order, operation, count, plain, type = "", "relaxed", None, 1, [], None
+    for modifier in instruction.modifiers:               # in any order, as ptxas takes them
         head = modifier.split("::")[0]
         if head in ("global", "shared"):
             space = head
@@ -50,21 +52,20 @@ def atomic(instruction, names):
             count = int(modifier[1])
         elif modifier == "noftz":
             plain.append(modifier)
+        elif _TYPE.fullmatch(modifier):
+            type = modifier
         elif modifier not in _SCOPES and head != "L2":
             raise MachineError(f"the machine has no .{modifier} here")
-    if operation is None:
-        raise MachineError(f"no operation among {', '.join(instruction.modifiers)}")
+    if operation is None or type is None:
+        raise MachineError(f"no {'type' if operation else 'operation'} among {', '.join(instruction.modifiers)}")
     operands = list(instruction.operands)
     target = operands.pop(0) if instruction.opcode == "atom" else None
     row, offset = names.address(operands[0])
     offset = np.uint64(offset & 0xFFFFFFFFFFFFFFFF)
-    sources = [[names.source(one, type) for one in (o.operands if isinstance(o, syntax.Vector) else (o,))]
-               for o in operands[1:3]]
-    targets = None
-    if target is not None:
-        targets = [names.result(one, type) for one in (target.operands if isinstance(target, syntax.Vector) else (target,))]
+    sources = [_places(one, type, names, names.source) for one in operands[1:3]]
+    targets = None if target is None else _places(target, type, names, names.result)
     name = ".".join((instruction.opcode, "shared", operation, *plain, type))
-    direct = not {"shared", "shared::cta"}.isdisjoint(modifiers)
+    direct = not {"shared", "shared::cta"}.isdisjoint(instruction.modifiers)
     update = Update(operation, type, count, _merged(operation, type, direct, target, operands, names.known))
 
     def run(warp):
@@ -76,6 +77,13 @@ def atomic(instruction, names):
                 warp.put_bits(place.row, held[:, i])
 
     return {"run": run}
+
+
+def _places(operand, type, names, place):
+    """The Places of a register, of the elements of a vector, or of the halves of a .b128."""
+    if type == "b128":
+        return [Place(None, "b64", 64)] * 2 if operand == syntax.SINK else names.wide(operand)
+    return [place(one, type) for one in (operand.operands if isinstance(operand, syntax.Vector) else (operand,))]
 
 
 def _merged(operation, type, direct, target, operands, known):
@@ -96,8 +104,8 @@ def _merged(operation, type, direct, target, operands, known):
 
 
 class Update:
-    """What an atomic makes of the bits at an address. count: elements of a vector; bytes: of all of them; merged: see
-    `_merged`.
+    """What an atomic makes of the bits at an address. count: elements of a vector, or halves of a .b128; bytes: of all of
+    them; merged: see `_merged`.
 
     Called, it is that of shared memory, where ptxas makes a loop of floating-point addition: `add operand, held`, of which
     held's NaN passes on. `in_l2` is that of global memory, where the L2 cache adds: f32 with .ftz, f64 with NaN as they are
@@ -107,10 +115,12 @@ class Update:
     def __init__(self, operation, type, count, merged=False):
         from simlayout.machine.ptx.opcodes.lanes import lane_op
 
-        bits, self.merged = width_of(type), merged
-        if bits > 64:
-            raise MachineError(f"atomics of .{type} are not run by the machine")
+        if type == "b128" and operation not in ("exch", "cas"):
+            raise MachineError(f"atomics of .b128 are .exch and .cas, not .{operation}")
+        bits, self.merged, self._whole = width_of(type), merged, type == "b128"
         self.operation, self.count, self.size = operation, count, bits // 8
+        if self._whole:
+            type, bits, self.count = "b64", 64, 2
         self.bytes, self.dtype = self.size * count, np.dtype(f"u{bits // 8}")
         self._function = OPERATIONS[operation]
         if type in ("f16", "bf16", "f16x2", "bf16x2", "f32", "f64") and operation in ("add", "min", "max"):
@@ -137,4 +147,7 @@ class Update:
 
         b, c = (*map(carrier, values), None)[:2]
         made = np.asarray(self._make(np.asarray(function(carrier(held), b, c))))
+        if self._whole and self.operation == "cas":      # both halves, or none
+            there = np.asarray(held, np.uint64)
+            made = np.where((there == values[0]).all(axis=-1, keepdims=True), values[1], there)
         return made.astype(self.dtype).reshape(held.shape)

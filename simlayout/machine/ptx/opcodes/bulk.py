@@ -8,6 +8,7 @@ from simlayout.errors import InstructionError
 from simlayout.machine.engine.bulk_places import REDUCTIONS, reduction
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.opcodes.groups import address, generic_address, number
+from simlayout.machine.ptx.opcodes.lacking import IM2COL
 from simlayout.machine.ptx.space import RANK
 
 _HINTS = {"shared::cluster", "shared::cta", "global", "tile", "bulk_group", "mbarrier::complete_tx::bytes", "L2::cache_hint"}
@@ -60,7 +61,8 @@ def _tensor(instruction, names):
     known = _HINTS | {"async", "bulk", "tensor", "reduce", "multicast::cluster", operation}
     strange = [m for m in modifiers if m not in known and not re.fullmatch("[1-5]d", m)]
     if strange:
-        raise InstructionError(f"the machine has no .{', .'.join(strange)}: it moves boxes of tiles")
+        raise InstructionError(IM2COL if strange[0].startswith("im2col") else
+                               f"the machine has no .{', .'.join(strange)}: it moves boxes of tiles")
     operands = list(instruction.operands)
     if "L2::cache_hint" in modifiers:
         operands.pop()

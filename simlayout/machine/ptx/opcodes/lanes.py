@@ -14,6 +14,7 @@ from simlayout.machine.ptx.opcodes import (
     lanes_integers,
 )
 from simlayout.machine.ptx.opcodes.forms import Form
+from simlayout.machine.ptx.opcodes.lacking import told
 
 TABLES: tuple[Form, ...] = (lanes_integers.FORMS + lanes_bits.FORMS + lanes_compare.FORMS + lanes_floats.FORMS
                             + lanes_halves.FORMS + lanes_convert.FORMS)
@@ -64,7 +65,7 @@ div.SIGNED, div.RND{.ftz}.f32, div.RND.f64, div.approx{.ftz}.f32, div.full{.ftz}
     """
     forms = FORMS.get(opcode)
     if not forms:
-        raise InstructionError(f"the machine has no {opcode}")
+        raise InstructionError(told(opcode))
     for order in (modifiers, *filter(None, (form.in_order(modifiers) for form in forms))):
         for form in forms:
             found = form.match(order)

@@ -8,6 +8,7 @@ from simlayout.errors import InstructionError
 from simlayout.machine.engine.matrices import load_matrices, mma, moved, store_matrices
 from simlayout.machine.engine.wmma import Matrix, SharedTile, product
 from simlayout.machine.ptx.opcodes.groups import address, elements, number, put, results, sources, space_of
+from simlayout.machine.ptx.opcodes.lacking import SPARSE
 from simlayout.machine.ptx.opcodes.warps import everyone
 
 _SHAPE = re.compile(r"m\d+n\d+(k\d+)?")
@@ -75,7 +76,7 @@ def matrix_product(instruction, names):
     """mma: every one of `simlayout.numerics`."""
     modifiers = instruction.modifiers
     if "sp" in modifiers or "sp::ordered_metadata" in modifiers:
-        raise InstructionError("how sparse products are summed is not established, so the machine has no mma.sp")
+        raise InstructionError(SPARSE)
     types, shape = _types(modifiers), _shape(modifiers)
     strange = set(modifiers) - _PLAIN - {shape, *types, "satfinite", "xor", "and", "popc"}
     if strange:

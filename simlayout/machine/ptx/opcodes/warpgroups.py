@@ -8,6 +8,7 @@ from simlayout.errors import InstructionError, MachineError
 from simlayout.machine.engine.warp import Warp
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.opcodes.groups import elements, number, sources
+from simlayout.machine.ptx.opcodes.lacking import SPARSE
 from simlayout.machine.ptx.opcodes.warps import everyone
 from simlayout.numerics import tensor_op
 
@@ -22,8 +23,10 @@ def wgmma(instruction, names):
     if kind == "wait_group":
         pending = instruction.operands[0].value
         return {"run": lambda warp: Warp.wgmma_wait.steps(warp, pending), "together": everyone}
-    if kind != "mma_async" or "sp" in instruction.modifiers:
-        raise InstructionError("the machine has wgmma.fence, commit_group, wait_group and mma_async without .sp")
+    if "sp" in instruction.modifiers:
+        raise InstructionError(SPARSE)
+    if kind != "mma_async":
+        raise InstructionError("the machine has wgmma.fence, commit_group, wait_group and mma_async")
     return {"run": Product(instruction, names), "together": everyone}
 
 

@@ -1,0 +1,35 @@
+"""What of PTX the machine does not have, and what to do about it."""
+
+_TEXTURES = ("tex tld4 txq istypep", "no textures",
+             "read the array through a pointer in a kernel for it (__ldg, ld.global.nc)")
+_SURFACES = ("suld sust sured suq", "no surfaces", "read and write the array through a pointer in a kernel for it")
+_STACK = ("alloca stacksave stackrestore", "no local memory of a size that a thread tells", "give the array a constant size")
+_SEVERAL = ("multimem", "one GPU, and no multicast objects of several",
+            "add in the memory of one GPU (red, atom), and load from there")
+_VIDEO = ("vadd vsub vabsdiff vmin vmax vshl vshr vmad vset vadd2 vsub2 vavrg2 vmin2 vmax2 vset2 "
+          "vadd4 vsub4 vavrg4 vmin4 vmax4 vset4", "no video instructions but vabsdiff2 and vabsdiff4",
+          "call CUDA's function for it (__vadd4), or write plain C")
+
+_ROWS = {opcode: (lacks, instead) for opcodes, lacks, instead in (_TEXTURES, _SURFACES, _STACK, _SEVERAL, _VIDEO)
+         for opcode in opcodes.split()}
+
+SPARSE = ("the machine has no sparse products, because how a tensor core sums them is not established: multiply the whole "
+          "matrices here, without .sp, for results, wavefronts and hazards")
+"""Of mma.sp and wgmma.mma_async.sp."""
+
+IM2COL = "the machine has no im2col copies: load tiles (.tile) of a matrix that is laid out so"
+"""Of cp.async.bulk.tensor."""
+
+
+def told(opcode: str) -> str:
+    """That the machine lacks an opcode, and what may take its place.
+
+    >>> told("tex")
+    'the machine has no textures (tex): read the array through a pointer in a kernel for it (__ldg, ld.global.nc)'
+    >>> told("frobnicate")
+    'the machine has no frobnicate'
+    """
+    if opcode not in _ROWS:
+        return f"the machine has no {opcode}"
+    lacks, instead = _ROWS[opcode]
+    return f"the machine has {lacks} ({opcode}): {instead}"
