@@ -16,8 +16,11 @@ stores of a thread. What it does is numbered, and done in that order; threads kn
 have ended released at a counter in global memory is numbered too, and has a column as an engine has (see `counters`).
 
 The async proxy sees what threads write only after a fence.proxy.async of that memory on the way: so each thread also has
-clocks of what has passed a fence. Divergence, reconvergence and the `.sync` of ldmatrix, mma or shfl are no edges: PTX
-promises no order there.
+clocks of what has passed a fence. Divergence, reconvergence and the `.sync` of ldmatrix or mma are no edges: PTX promises
+no order there. Nor does it where lanes exchange values (shfl, vote, match, redux). But there a lane cannot go on before the
+others have given theirs, and CUDA's cooperative groups rely on it: in a tile of several warps one lane acquires, and others
+read what is ready behind a shuffle. So what a lane has acquired of other warps is known to those that it exchanges values
+with, and a note says that no promise is behind it (`hand_on`); what lanes of one warp do is ordered by bar.warp.sync alone.
 """
 
 from itertools import count
@@ -34,6 +37,10 @@ SPARE = 512
 
 IN_SHARED, IN_GLOBAL = 1, 2
 """Planes of a clock: what has passed a fence.proxy.async of shared memory, and of global memory."""
+
+HANDED_ON = ("shuffle or vote behind which lanes know what one of them has acquired: PTX promises no order there, and a "
+             "bar.warp.sync does (__syncwarp())")
+"""The note of what `Clocks.hand_on` has handed on."""
 
 _serials = count()
 
@@ -59,6 +66,7 @@ class Clocks:
         self.epochs = [1] * warps
         self.met = [1] * warps                           # everyone knows all epochs before these
         self.counters, self.released, self._engines = {}, {}, 0
+        self._learned, self._handed = 0, {}              # how often somebody has learned; threads -> at hand_on
         self._room = None        # what _known is the beginning of: more engines and a second plane copy nothing
         self._known = None       # int32 [plane, t, u]: t knows u (a thread or an engine) up to this; made when needed.
         #                          Planes IN_SHARED, IN_GLOBAL, made by fences: the same of what has passed a fence
@@ -107,9 +115,24 @@ class Clocks:
     def acquire(self, threads, clock):
         """`threads` know what the clock knows, from now on."""
         planes, columns = clock.shape
+        self._learned += 1
         known = self._table(planes)
         for plane in range(planes):
             known[plane, threads, :columns] = np.maximum(known[plane, threads, :columns], clock[plane])
+
+    def hand_on(self, threads):
+        """Threads of one warp (int [n]) have exchanged values; returns whether one knew what another did not."""
+        who, own = threads.tobytes(), int(threads[0]) // LANES * LANES
+        if self._handed.get(who) == self._learned:
+            return False
+        self._handed[who] = self._learned
+        known = self._table()[0, threads]
+        most = known.max(axis=0)
+        most[own:own + LANES] = 0                        # known[...] stays as it is
+        if (known >= most).all():
+            return False
+        self._known[0, threads] = np.maximum(known, most)
+        return True
 
     def meet(self):
         """Everyone knows everything so far: a barrier of the whole CTA."""
@@ -131,6 +154,7 @@ class Clocks:
 
     def learn(self, threads, engine, number):
         """`threads` know that an engine has done what it did up to `number`."""
+        self._learned += 1
         known = self._table()
         known[0, threads, engine] = np.maximum(known[0, threads, engine], number)
 
@@ -160,6 +184,7 @@ class Clocks:
 
     def learn_counters(self, threads, plane, counters, numbers):
         """`threads` (int [n]) know counters (int [m]) up to numbers (int [m]); plane: as of `fence`, or 0."""
+        self._learned += 1
         for counter in counters.tolist():
             if counter not in self.counters:
                 self.counters[counter] = self.engine()

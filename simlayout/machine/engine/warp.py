@@ -12,6 +12,7 @@ from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.atomics import AtomicTwins
 from simlayout.machine.engine.barriers import meet_fences
 from simlayout.machine.engine.bulk import BulkTwins
+from simlayout.machine.engine.clocks import HANDED_ON
 from simlayout.machine.engine.copies import Copies, CopiesArrival, Copy
 from simlayout.machine.engine.cta import Cta
 from simlayout.machine.engine.lanes import Lanes, lane_list
@@ -287,6 +288,11 @@ class Warp(Lanes, Polling, MbarrierTwins, BulkTwins, WarpgroupTwins, PeerTwins, 
             if self.converged:
                 self.cta.shadow.met_in_warp(self.number, self.cta.shadow.serial)
                 meet_fences([self])
+
+    def exchanged(self, lanes: np.ndarray) -> None:
+        """Lanes, bool [32], have exchanged values: see `clocks`."""
+        if self.cta.shadow is not None and self.cta.clocks.hand_on(self.threads(np.flatnonzero(lanes))):
+            self.cta.launch.recorder.note_once(self.site, HANDED_ON)
 
     def fences(self) -> Any:
         """What fence.sc's of this warp hand on to those who meet it at a barrier, None if nothing: of PTX programs."""

@@ -136,6 +136,7 @@ def vote(instruction, names):
         made = np.zeros(32, np.uint64)
         for lanes, _ in _groups(warp, warp.rows[member]):
             here = truth[lanes]
+            warp.exchanged(lanes)
             made[lanes] = {"all": here.all, "any": here.any, "uni": lambda h=here: h.all() or not h.any(),
                            "ballot": lambda t=truth & lanes: ballot(t)}[kind]()
         warp.give(to, made)
@@ -162,6 +163,7 @@ def match(instruction, names):
     def run(warp):
         values, made, same = read(warp.rows[row]), np.zeros(32, np.uint64), np.zeros(32, np.uint64)
         for lanes, _ in _groups(warp, warp.rows[member]):
+            warp.exchanged(lanes)
             for one in np.unique(values[lanes]):
                 equal = lanes & (values == one)
                 if kind == "any" or (equal == lanes).all():
@@ -195,6 +197,8 @@ def shuffle(instruction, names):
             "idx": lambda: (least | (b & ~segment), (least | (b & ~segment)) <= most)}[kind]()
         source = np.where(inside, source, lane)
         warp.check_sources(source)
+        for lanes, _ in _groups(warp, warp.rows[member]):
+            warp.exchanged(lanes)
         warp.give(to, held[source].astype(np.uint64))
         warp.give(valid, inside)
 
@@ -218,6 +222,7 @@ def redux(instruction, names):
         values = read(warp.rows[row])
         made = np.zeros(32, values.dtype)
         for lanes, _ in _groups(warp, warp.rows[member]):
+            warp.exchanged(lanes)
             made[lanes] = reduce(values[lanes])
         warp.give(to, made)
 
