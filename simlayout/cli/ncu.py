@@ -1,5 +1,6 @@
 """ncu: what Nsight Compute counted on each line of a kernel, beside the prediction for it."""
 
+import re
 from os.path import basename
 
 from simlayout.cli.options import add, add_own, integer
@@ -82,7 +83,7 @@ def _report(found, lines):
 def _text(found, lines):
     launch = found.launch
     place = [f"grid {_by(launch.grid)}, block {_by(launch.block)}"] if launch.grid and launch.block else []
-    told = [field("kernel", launch.name),
+    told = [field("kernel", re.sub(r"\[abi:[^\]]*\]", "", launch.name)),      # Numba's tag, 100 letters long
             field("launch", ", ".join([_which(launch), *place, *filter(None, [launch.device])]))]
     if not launch.has_lines:
         told.append(field("lines", "the CSV has none" if not launch.mangled else

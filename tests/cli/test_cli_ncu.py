@@ -51,6 +51,13 @@ def test_a_report_is_listed_by_lines_with_the_excess_below(capsys):
     assert text.endswith("excess        5952 on transpose.cu:8\n")
 
 
+def test_a_kernel_of_numba_is_shown_without_the_tag_of_its_abi(capsys, folder):
+    pytest.importorskip("ncu_report")
+    unpacked("numba_transpose", folder)
+    assert printed(capsys, "ncu", "numba_transpose.ncu-rep").startswith("kernel        transpose\n")
+    assert json.loads(printed(capsys, "ncu", "numba_transpose.ncu-rep", "--json"))["kernel"].startswith("transpose[abi:v1,")
+
+
 def test_a_csv_is_listed_by_classes(capsys):
     text = printed(capsys, "ncu", PAGE)
     assert "the CSV has none" in text and "does not tell them apart" in text
