@@ -11,6 +11,7 @@ import numpy as np
 from simlayout.algebra.aliases import AnyDType, Coordinate, Index, IndexFunction
 from simlayout.algebra.exact import exact_offsets
 from simlayout.algebra.layout import as_index, byte_address
+from simlayout.algebra.order import check_order
 from simlayout.drawn import drawn_by
 from simlayout.errors import LayoutError
 
@@ -41,6 +42,7 @@ class Tile:
         domain = tuple((str(name), _size(name, size)) for name, size in _pairs(self.function, self.domain))
         if not domain or len(dict(domain)) < len(domain):
             raise LayoutError(f"a tile's coordinates have a name and a size each, as in row=16 col=64, not {self.domain!r}")
+        check_order(self.function, dict(domain), "the function of a tile")
         object.__setattr__(self, "domain", domain)
 
     def __call__(self, *coordinate):

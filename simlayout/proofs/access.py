@@ -15,6 +15,7 @@ from simlayout.algebra.checked import GREATEST
 from simlayout.algebra.exact import box_arguments, box_point, exactly, pieces
 from simlayout.algebra.layout import check_points
 from simlayout.algebra.notation import as_layout
+from simlayout.algebra.order import check_order
 from simlayout.drawn import drawn_by
 from simlayout.errors import LayoutError, UndefinedError
 from simlayout.hardware import analyze, arch_of, instruction
@@ -80,12 +81,15 @@ class Access:
         if self.domain is ONE_WARP:
             object.__setattr__(self, "domain", {"tid": self.warp})
         object.__setattr__(self, "domain", self._sizes())
+        check_order(self.tile if self.lanes is None else self.lanes, self.domain, f"access {self.name!r}: the function")
         threads = self.domain["tid"]
         if threads < self.warp or threads % self.warp:
             called = plural(arch_of(self.arch).vendor.warp)
             raise LayoutError(f"access {self.name!r}: tid has {threads} values; {called} need a multiple of {self.warp}")
         if self.excess is not None:
             object.__setattr__(self, "excess", self._as_int(self.excess, "excess", "or None"))
+            if self.excess < 0:
+                raise LayoutError(f"access {self.name!r}: excess is at least 0, not {self.excess}")
         if self.bytes % dtype_of(self.dtype).bytes:
             raise LayoutError(f"access {self.name!r}: {self.instruction} moves {self.bytes} bytes per lane, not a "
                               f"whole number of {self.dtype} elements ({dtype_of(self.dtype).bytes} bytes each)")

@@ -13,8 +13,9 @@ from simlayout.algebra.exact import box_arguments, box_point, exact_offsets, pie
 from simlayout.algebra.f2 import F2Map
 from simlayout.algebra.layout import flatten
 from simlayout.algebra.notation import as_layout
+from simlayout.algebra.order import check_order
 from simlayout.errors import LayoutError
-from simlayout.wording import counted
+from simlayout.wording import counted, tile_name
 
 CHUNK = 1 << 18
 """Points that are compared at a time, so that memory stays bounded."""
@@ -123,6 +124,8 @@ def named_domain(domain, left, right, names=None):
         raise LayoutError(f"a domain has sizes of at least 1, not {domain}")
     for side, shape in zip((left, right), shapes):
         _check_shape(side, shape, sizes)
+        if isinstance(domain, dict):
+            check_order(side, domain, tile_name(side))
     return list(named), sizes
 
 

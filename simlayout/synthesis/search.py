@@ -185,7 +185,9 @@ def _task(accesses, budget, base):
     first = accesses[0]
     for other in accesses[1:]:
         if other.tile != first.tile or other.dtype != first.dtype:
-            raise SimlayoutError(f"{first.name!r} and {other.name!r} have different tiles: search lays out one at a time")
+            differ = "tiles" if other.tile != first.tile else "dtypes"
+            raise SimlayoutError(f"{first.name!r} and {other.name!r} have different {differ}: search lays out one tile at a "
+                                 "time")
     if isinstance(first.tile, Tile) or not hasattr(first.tile, "cosize") or first.tile.cosize < 2:
         raise LayoutError(f"{tile_name(first.tile)} is no layout that could be replaced: give the plain one, as in "
                           "access.with_tile(sl.Layout((64, 32), (32, 1)))")

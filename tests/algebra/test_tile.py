@@ -120,6 +120,23 @@ def test_sizes_alone_have_the_names_of_the_arguments():
         sl.Tile(lambda row, col: row, (16, 0))
 
 
+def test_arguments_that_swap_the_names_of_the_domain_are_refused_and_other_names_are_not():
+    def swapped(col, row):
+        return row * 64 + col
+
+    for wrong in (lambda: sl.Tile(swapped, {"row": 16, "col": 64}),
+                  lambda: sl.equivalent(swapped, sl.Layout((16, 64), (64, 1)), {"row": 16, "col": 64}),
+                  lambda: sl.Access("a", "ld.shared.b32", sl.Layout((32, 4), (1, 32)), lambda k, tid: (tid, k),
+                                    {"tid": 32, "k": 4}, "f32"),
+                  lambda: sl.Access("a", "ld.shared.b32", lambda k, tid: tid, None, {"tid": 32, "k": 4}, "f32")):
+        with pytest.raises(sl.LayoutError, match=r"takes \((col, row|k, tid)\), and the domain is \((row, col|tid, k)\): "):
+            wrong()
+    assert sl.Tile(lambda r, c: r * 64 + c, {"row": 16, "col": 64})(1, 2) == 66
+    assert sl.equivalent(swapped, lambda x, y: y * 64 + x, (16, 64))     # sizes alone have no names
+    with pytest.raises(sl.LayoutError, match="excess is at least 0, not -1"):
+        sl.Access("a", "ld.shared.b32", sl.Layout(32), None, {"tid": 32}, "f32", excess=-1)
+
+
 def test_a_tile_refuses_what_is_no_coordinate_or_no_size():
     made = sl.tile(FORMULA, {"row": 16, "col": 64})
     for wrong in [(1, 2, 3), (1.5, 2), ("1", 2), ((1, 2, 3),)]:
