@@ -216,6 +216,35 @@ def test_stores_by_lanes_with_operands_of_their_own_are_all_done_and_race_where_
         entry(own.replace("[%to], [%out]", "[%from], [%out]")).run(1, 32, target, np.zeros(32, np.uint32))
 
 
+@pytest.mark.parametrize(("value", "kinds"), [("mov.u32 %word, 7;", []), ("mov.u32 %word, %wide;", ["global race"])])
+def test_bulk_stores_of_two_warps_that_store_the_same_are_a_note_and_others_race(value, kinds):
+    body = f""".reg .b32 %wide; mov.u32 %wide, %tid.x; shr.u32 %wide, %wide, 5; and.b32 %lane, %lane, 31; {value}
+    mad.lo.u32 %at, %wide, 512, %at; mad.lo.u32 %out, %lane, 16, %at;
+    st.shared.v4.b32 [%out], {{%word, %word, %word, %word}};
+    fence.proxy.async.shared::cta; bar.sync 0;
+    cp.async.bulk.global.shared::cta.bulk_group [%from], [%at], 512;""" + OVER
+    trace = entry(body).run(1, 64, np.zeros(128, np.uint32), np.zeros(64, np.uint32), hazards="report")
+    assert [one.kind for one in trace.hazards] == kinds
+    assert ["of the value that another thread stores there too" in note for note in trace.notes] == [True] * (not kinds)
+
+
+def test_who_reads_what_two_bulk_stores_of_the_same_have_left_comes_after_both():
+    body = """.reg .b32 %wide; mov.u32 %wide, %tid.x; shr.u32 %wide, %wide, 5; and.b32 %lane, %lane, 31;
+    mad.lo.u32 %at, %wide, 512, %at; mad.lo.u32 %out, %lane, 16, %at; st.shared.v4.b32 [%out], {7, 7, 7, 7};
+    fence.proxy.async.shared::cta; bar.sync 0;
+    cp.async.bulk.global.shared::cta.bulk_group [%from], [%at], 512;""" + OVER + """
+    setp.eq.u32 %p2, %wide, WARP; @%p2 bra ENDS; bar.sync BAR;
+    ld.global.u32 %word, [%from]; st.global.u32 [%to], %word; ENDS:"""
+    both = body.replace("@%p2 bra ENDS; bar.sync BAR;", "bar.sync 0; @%p2 bra ENDS;").replace("WARP", "0")
+    out = np.zeros(64, np.uint32)
+    entry(both).run(1, 64, np.zeros(128, np.uint32), out)
+    assert out.tolist() == [0] * 32 + [7] * 32
+    for warp in (0, 1):                                  # a warp that has met the other one nowhere since its store
+        alone = body.replace("bar.sync BAR;", "bar.warp.sync -1;").replace("WARP", str(warp))
+        with pytest.raises(HazardError, match="global race"):
+            entry(alone).run(1, 64, np.zeros(128, np.uint32), np.zeros(64, np.uint32))
+
+
 def test_only_the_first_lane_waits_for_the_one_copy_of_a_warp():
     store = EACH + "cp.async.bulk.global.shared::cta.bulk_group [%from], [%at], 512; cp.async.bulk.commit_group;"
     wait = "setp.{} %p1, %lane, 0; @%p1 cp.async.bulk.wait_group 0;"

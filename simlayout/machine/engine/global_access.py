@@ -224,8 +224,8 @@ class Access:
 
     def differs(self, after, bytes):
         """bool [n]: which of these bytes, int64 [n], come out otherwise if this Access comes after that one. Of bulk stores
-        of one thread those that both write alike do not; of all else it is assumed."""
-        if self.stored is None or after.stored is None or self.agent is not after.agent:
+        of one CTA those that both write alike do not; of all else it is assumed."""
+        if self.stored is None or after.stored is None or self.place.cta != after.place.cta:
             return np.full(len(bytes), True)
         one, other = (access.stored()[touching(access.rows, access.unit, bytes)[1], bytes % access.unit]
                       for access in (self, after))

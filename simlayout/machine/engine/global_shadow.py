@@ -296,10 +296,11 @@ class GlobalShadow:
     def _met(self, before, after, where, clocks):
         """`_becomes` of two Accesses of which one changes what the other needs."""
         pairs = before.unordered(after, where, clocks, self._released.get(before.group))
-        if pairs is not None:
-            self._race(before, after, *pairs)
-        else:
+        if pairs is None:
             self._check_fence(before, after, where, clocks)
+        elif not self._race(before, after, *pairs) and before.agent is not after.agent:
+            self._equal = True                           # bulk stores of two threads, which both are to be ordered yet
+            return STAYS
         if after.grain is not None:
             return BENEATH if pairs is None else _where(after, where, pairs, GONE, BENEATH)
         return GONE if _follows(after, before) else STAYS
@@ -328,9 +329,10 @@ class GlobalShadow:
         return _where(after, where, pairs, GONE, BENEATH)
 
     def _race(self, before, after, bytes, mine, theirs):
+        """Tells of Accesses that nothing orders; returns whether they race: bulk stores of the same do not."""
         differs = before.differs(after, bytes)
         if not differs.any():
-            return
+            return False
         bytes, mine, theirs = bytes[differs], mine[differs], theirs[differs]
         did, does = ("writes" if access.kind & WRITES else "reads" for access in (before, after))
         detail = before.state() if before.group == after.group else self._unacquired(before, mine)
@@ -339,6 +341,7 @@ class GlobalShadow:
         detail = unlike(before, after) or detail
         self._tell("global race", before.place_of(mine), after.place_of(theirs), bytes, after.allocation, did=did, does=does,
                    detail=detail)
+        return True
 
     def _unacquired(self, before, lanes):
         """What to say of an Access by an ended CTA, of which some of these lanes have released what they did."""
