@@ -164,6 +164,23 @@ def test_a_register_written_between_a_fence_and_the_first_wgmma_is_noted_because
     assert multiplied(op, program(op, line(op, suffix_of(op)), head=other), *numbers(op))[1].notes == ()
 
 
+TOUCHES = {"moved": "mov.f32 %d0, 0f00000000;", "added": "add.f32 %d0, %d0, %d0;", "read": "add.f32 %f1, %d0, %d0;"}
+
+
+@pytest.mark.parametrize("touch", TOUCHES.values(), ids=TOUCHES)
+def test_a_register_touched_behind_a_fence_and_the_wgmma_of_others_is_noted_because_ptxas_mends_it(touch):
+    op = tensor_op(NAMES[0])
+    others = [f"%e{i}" for i in range(64 * op.n // 128)]
+    zeros = f".reg .f32 %e<{len(others)}>;" + "".join(f"mov.f32 {one}, 0f00000000;" for one in others)
+    first = line(op, suffix_of(op)).format(d="{" + ", ".join(others) + "}")
+    head = f"{zeros} wgmma.fence.sync.aligned; {first} {touch}"
+    _, trace = multiplied(op, program(op, line(op, suffix_of(op)), head=head), *numbers(op))
+    assert trace.hazards == () and ["behind their wgmma.fence and another wgmma" in note for note in trace.notes] == [True]
+    unfenced = head.replace("wgmma.fence.sync.aligned;", "")
+    with pytest.raises(HazardError, match="missing wgmma fence"):
+        multiplied(op, program(op, line(op, suffix_of(op)), head=unfenced), *numbers(op))
+
+
 def test_a_register_written_behind_a_wgmma_needs_another_fence():
     op = tensor_op(NAMES[0])
     one = line(op, suffix_of(op))

@@ -6,7 +6,11 @@ from simlayout.machine.engine.hazards import hazard
 
 
 class Fenced:
-    """The guard of an array that nobody has touched since a wgmma.fence, or since the last wgmma that adds to it."""
+    """The guard of an array that nobody has touched since a wgmma.fence, or since the last wgmma that adds to it. unused:
+    whether no wgmma has added to it since the fence."""
+
+    def __init__(self, unused: bool = False):
+        self.unused = unused
 
     def touched(self, array):
         """The first touch takes the guard away."""

@@ -263,7 +263,7 @@ class WarpgroupTwins(WarpPart):
         self.require_convergence("wgmma.fence")
         for array in tuple(self.arrays):
             if not isinstance(array.guard, InFlight):
-                array.guard = Fenced()
+                array.guard = Fenced(unused=True)
 
     def wgmma(self, name: str, accumulators: Registers, a: Any, b: Any, scale_d: Any, trans_a: int = 0, trans_b: int = 0,
               negated: bool = False) -> None:

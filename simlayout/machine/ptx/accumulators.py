@@ -12,6 +12,11 @@ BEHIND = ("touches registers of the wgmma that follows, behind their wgmma.fence
 """A compiler that knows nothing of wgmma moves `float d[32] = {}` past the inline asm of the fence. ptxas puts
 WARPGROUP.ARRIVE behind moves, additions and loads between a fence and the first wgmma after it."""
 
+BETWEEN = ("touches registers of a wgmma that follows, behind their wgmma.fence and another wgmma: PTX asks for another "
+           "fence; ptxas 13.5 moves constants up, and else adds a fence, or a wait too, which costs time (C7514, C7517)")
+"""So is what CuTe DSL makes of `accumulators.fill(0.0)` in front of a fence, where a tile takes two wgmma: seen in the
+machine code of moves, additions, loads and stores of such registers."""
+
 
 class RegisterRows(Registers):
     """The 32-bit registers in some rows of a warp, as accumulators are taken by `simlayout.machine.engine.warpgroup`. rows:
@@ -74,8 +79,8 @@ def _look(step, numbers):
     def looking(warp):
         for number in numbers:
             guard = warp.accumulators[number].guard
-            if isinstance(guard, Fenced) and warp.right_behind_fence:
-                warp.cta.launch.recorder.note_once(step.site, BEHIND)
+            if isinstance(guard, Fenced) and (warp.right_behind_fence or guard.unused):
+                warp.cta.launch.recorder.note_once(step.site, BEHIND if warp.right_behind_fence else BETWEEN)
             elif guard is not None:
                 guard.touched(warp.accumulators[number])
         if compute is None:
