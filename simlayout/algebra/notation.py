@@ -1,8 +1,9 @@
 """The notation in: `parse(text)` reads what `str` prints, what CuTe prints, and what CuTe's C++ writes.
 
-    chain    = item { ("o" | "@" | "∘") item } [";"]
+    chain    = [pointer "o"] item { ("o" | "@" | "∘") item } [";"]
     item     = swizzle | rotation | f2 | layout | "composition" "(" item { "," item } ")"
-    swizzle  = ("Sw" | "S" | "Swizzle") "<" int "," int "," ["-"] int ">"
+    swizzle  = ("Sw" | "S" | "Swizzle") "<" int "," int "," ["-"] int ">" [["o"] pointer]
+    pointer  = ["_"] "smem_ptr[" digits "b](" anything ")"      as CuTe prints it; the digits are the bits of an element
     rotation = ("Rot" | "Rotation") "<" int "," int "," int ["," int] ">"
     f2       = "F2" "<" [int { "," int }] [";" int] ">"
     layout   = nested [ ":" nested ]
@@ -12,8 +13,8 @@
     int      = ["_"] digits | "Int" "<" digits ">"
 
 Spaces are free, and so are C++'s `cute::` before a word and `{}` after one. A layout without strides is compact,
-leftmost mode fastest. A bare int is an offset (`o 16 o`) unless it ends the chain, where it is the layout 16:1. Nothing
-is ever evaluated as Python.
+leftmost mode fastest. A bare int is an offset (`o 16 o`) unless it ends the chain, where it is the layout 16:1. A swizzle
+of a pointer XORs bits of byte addresses, and is read as that of offsets in elements. Nothing is ever evaluated as Python.
 """
 
 import re
@@ -29,8 +30,11 @@ MAX_DIGITS = 19         # of an int: offsets are signed 64-bit integers
 
 _WORDS = ("composition|make_layout|make_shape|make_stride|make_tuple|Layout(?:Left|Right)|Layout|Gen(?:Row|Col)Major|Shape|"
           "Stride|Tuple|Tile|Swizzle|Sw|S|Rotation|Rot|F2|Int|C|o")
-_TOKEN = re.compile(rf"\s*(?:(?P<int>_?[0-9]+)(?:\s*\{{\s*\}})?|(?:cute::)?(?P<word>{_WORDS})|(?P<mark>[@∘(),:;<>-])|"
+_TOKEN = re.compile(rf"\s*(?:(?P<int>_?[0-9]+)(?:\s*\{{\s*\}})?|_?(?P<pointer>smem_ptr\[[0-9]{{1,3}}b\]\([^()]*\))|"
+                    rf"(?:cute::)?(?P<word>{_WORDS})|(?P<mark>[@∘(),:;<>-])|"
                     r"(?P<bad>\S)|(?P<end>\Z))")
+_ELEMENTS = {4: -1, 8: 0, 16: 1, 32: 2, 64: 3, 128: 4}
+"""Bits of an element -> log2 of its bytes."""
 _BRACES = re.compile(r"\s*\{\s*\}")
 _COMPOSE = ("o", "@", "∘")
 _ROW_MAJOR, _COLUMN_MAJOR = ("LayoutRight", "GenRowMajor"), ("LayoutLeft", "GenColMajor")
@@ -50,6 +54,8 @@ def parse(text: str) -> Layout | Swizzle | Rotation | F2Map | Composed:
     Swizzle(3, 3, 3) @ Layout((16, 64), (64, 1))
     >>> parse("S<3,4,3> o 0 o ((_8,_2),_64):((_64,_512),_1)")
     Swizzle(3, 4, 3) @ Layout(((8, 2), 64), ((64, 512), 1))
+    >>> print(parse("Sw<3,4,3> o smem_ptr[16b](unset) o (_8,_64):(_64,_1)"))         # CuTe's print of Layout_K_SW128_Atom
+    Sw<3,3,3> o (8,64):(64,1)
     >>> print(parse("composition(Swizzle<3,3,3>{}, Layout<Shape<_16,_64>,Stride<_64,_1>>{})"))
     Sw<3,3,3> o (16,64):(64,1)
     >>> parse("(16,64")
@@ -135,9 +141,16 @@ class _Parser:
             self.fail(str(error), at)
 
     def whole(self):
+        if self.kind == "pointer":
+            self.advance()
+            if not self.accept(*_COMPOSE):
+                self.expected("'o'")
         start = last = self.at
         parts = [self.item()]
         while self.accept(*_COMPOSE):
+            if self.kind == "pointer" and isinstance(parts[-1], Swizzle):
+                parts[-1] = self.scaled(parts[-1], last)
+                continue
             last = self.at
             parts.append(self.item())
         self.accept(";")
@@ -201,7 +214,16 @@ class _Parser:
         counts = (3,) if make is Swizzle else (3, 4)
         if len(values) not in counts:
             self.fail(f"expected {' or '.join(map(str, counts))} numbers, found {len(values)}", at)
-        return self.build(lambda: make(*values), at)
+        layer = self.build(lambda: make(*values), at)
+        return self.scaled(layer, at) if make is Swizzle and self.kind == "pointer" else layer
+
+    def scaled(self, swizzle, at):
+        """A swizzle of byte addresses, at a place of the text, as one of offsets in elements of the pointer that is next."""
+        bits = int(self.token.removeprefix("smem_ptr[").split("b")[0])
+        if bits not in _ELEMENTS:
+            self.fail(f"elements of {bits} bits: they have {', '.join(map(str, _ELEMENTS))}")
+        self.advance()
+        return self.build(lambda: Swizzle(swizzle.bits, swizzle.base - _ELEMENTS[bits], swizzle.shift), at)
 
     def f2(self, at):
         self.advance()
