@@ -19,7 +19,6 @@ import numpy as np
 from simlayout.algebra.dtypes import DTYPES, did_you_mean, dtype_of
 from simlayout.cli.map_text import FORM, MapText, map_text
 from simlayout.errors import LayoutError, SimlayoutError
-from simlayout.machine.ptx.arguments import Pointer
 
 MOST_BYTES = 1 << 34
 """Of one array."""
@@ -63,6 +62,8 @@ class Given:
     @property
     def in_struct(self) -> Any:
         """What it is as a field: an array is a pointer."""
+        from simlayout.machine.ptx.arguments import Pointer  # the machine, which other commands do without
+
         return Pointer(self.value) if isinstance(self.value, np.ndarray) else self.passed
 
 
