@@ -31,17 +31,23 @@ def landing_one_by_one(tensor, address):
     ({"dtype": "f24"}, "no element type 'f24'"), ({"strides": ()}, "0 strides for 2 dimensions; give 1"),
     ({"dims": (1,) * 6, "strides": (16,) * 5, "box": (8,) + (1,) * 5}, "takes 1 to 5"), ({"box": (64,)}, "1 box for 2"),
     ({"dims": (64, 0)}, "dimension 1 has 0"), ({"dims": (2**32 + 1, 1)}, "2\\*\\*32 are allowed"),
-    ({"strides": (120,)}, "stride 120 bytes of dimension 1"), ({"strides": (2**40,)}, "below 2\\*\\*40"),
+    ({"strides": (120,)}, "stride 120 bytes of dimension 1"),
+    ({"strides": (2**40,)}, "below 2\\*\\*40"),
     ({"address": 8}, "must start on 16 bytes"), ({"box": (64, 257)}, "box of 257"), ({"swizzle": 96}, "swizzle of 96"),
     ({"element_strides": (1, 9)}, "element stride 9"), ({"box": (4, 128)}, "box rows of 8 bytes"),
     ({"fill": "one"}, "fill 'one'"), ({"address": -16}, "must start on 16 bytes"), ({"dims": (64, 9.5)}, "of integers"),
-    ({"element_strides": (1, 0)}, "element stride 0"), ({"box": (64, 0)}, "box of 0"), ({"strides": (0,)}, "stride 0 bytes"),
+    ({"element_strides": (1, 0)}, "element stride 0"), ({"box": (64, 0)}, "box of 0"), ({"strides": (0,)}, "more than one"),
     ({"dims": (), "box": (), "strides": ()}, "0 dimensions"), ({"box": 64}, "tuple of integers"),
     ({"box": (128, 64)}, "box rows of 256 bytes in a 128-byte swizzle; make box\\[0\\] at most 64"),
     ({"dtype": "s8", "fill": "nan"}, "fill 'nan' for s8")])
 def test_what_the_driver_would_refuse_is_refused_with_the_limit_that_it_breaks(change, fault):
     with pytest.raises(LayoutError, match=fault):
         TensorMap(**{**GOOD, **change})
+
+
+def test_a_dimension_of_one_element_has_any_stride_as_cutlass_gives_a_single_batch_0():
+    made = TensorMap("f16", (64, 32, 1), (128, 0), (64, 8, 1), (1, 1, 1))
+    assert made.strides == (128, 0)
 
 
 def test_a_box_lands_on_128_bytes_or_not_at_all():

@@ -99,8 +99,9 @@ class TensorMap:
             if not 1 <= n <= 2**32:
                 _fault(f"dimension {i} has {n} elements; 1 to 2**32 are allowed")
         for i, stride in enumerate(self.strides, 1):
-            if stride % 16 or not 0 < stride < 2**40:
-                _fault(f"stride {stride} bytes of dimension {i}; it must be a multiple of 16, above 0 and below 2**40")
+            if stride % 16 or not (self.dims[i] > 1) <= stride < 2**40:       # CUTLASS gives a batch of 1 the stride 0
+                _fault(f"stride {stride} bytes of dimension {i}; it must be a multiple of 16 below 2**40, and above 0 where "
+                       "there is more than one element")
         if self.address % 16 or self.address < 0:
             _fault(f"address {self.address:#x}; the tensor must start on 16 bytes")
 
