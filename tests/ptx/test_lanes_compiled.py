@@ -9,7 +9,7 @@ from simlayout.machine.arithmetic.carriers import reader, writer
 from simlayout.machine.arithmetic.compiling import compile_scalar
 from simlayout.machine.ptx.opcodes.lanes import TABLES, lane_op
 
-pytest.importorskip("numba", reason="needs Numba: pip install 'simlayout[fast]'")
+numba = pytest.importorskip("numba", reason="needs Numba: pip install 'simlayout[fast]'")
 ROWS = {f"{form.text} #{i}": form for i, form in enumerate(TABLES)}
 ON_ARRAYS_ALONE = {f"{name}.{mode}.f64" for name in ("add", "sub", "mul", "div", "rcp", "sqrt", "fma", "mad")
                    for mode in ("rz", "rm", "rp")}
@@ -26,7 +26,8 @@ def check(opcode, modifiers, count=60):
     columns = [reader(name)(np.array(column, np.uint64)) for name, column in zip(op.sources, zip(*rows))]
     with np.errstate(all="ignore"):
         expected = op.function(*columns)
-    function = compile_scalar(op.function)
+    inside = compile_scalar(op.function)
+    function = numba.njit(lambda *lane: inside(*lane))
     single = len(op.results) == 1
     expected = (expected,) if single else expected
     made = [function(*lane) for lane in zip(*columns)]

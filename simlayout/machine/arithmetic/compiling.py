@@ -13,24 +13,26 @@ _DONE: dict = {}
 
 
 def compile_scalar(function: Callable) -> Callable:
-    """The Numba dispatcher of a function of this package, for scalars (or to be called in other compiled code).
+    """A function of this package that compiled code may call, with scalars.
 
     Every function of the package that it names, as a global or in its closure, is compiled too; the few that cannot be
     (`select`, what makes f64 of numbers, the fused multiply-adds) have a form for scalars. Raises InstructionError for what
     works on arrays alone (f64 in directed rounding); ImportError without Numba.
 
+    >>> import numba
     >>> from simlayout.machine.arithmetic.integers import divide_unsigned
-    >>> compile_scalar(divide_unsigned)(np.uint64(7), np.uint64(2))
+    >>> divide = compile_scalar(divide_unsigned)
+    >>> numba.njit(lambda x, y: divide(x, y))(np.uint64(7), np.uint64(2))
     3
     """
-    import numba
+    from simlayout.jit import within
 
     if not _DONE:
-        _DONE.update(_scalar_forms(numba))
+        _DONE.update(_scalar_forms())
     if function not in _DONE:
         if getattr(function, "arrays_only", False):
             raise InstructionError("f64 in directed rounding is worked out on arrays alone: it cannot be compiled")
-        _DONE[function] = numba.njit(_bound(function), error_model="numpy")
+        _DONE[function] = within(_bound(function))
     return _DONE[function]
 
 
@@ -49,20 +51,22 @@ def _compiled(value):
     return compile_scalar(value) if ours else value
 
 
-def _scalar_forms(numba):
+def _scalar_forms():
     """{function: its form for scalars} of those that Numba cannot compile as they stand."""
     from numba.core import types as numba_types
     from numba.extending import intrinsic
 
-    @numba.njit
+    from simlayout.jit import within
+
+    @within
     def select(condition, yes, no):
         return yes if condition else no
 
-    @numba.njit
+    @within
     def as_f64(x):
         return np.float64(x)
 
-    @numba.njit
+    @within
     def bits_f64(x):
         return np.float64(x).view(np.uint64)
 
@@ -76,7 +80,7 @@ def _scalar_forms(numba):
 
             return kind(kind, kind, kind), generate
 
-        @numba.njit
+        @within
         def call(a, b, c):
             return fma(a, b, c)
 
