@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cuda_kernels.bench.record import parser_of
+from cuda_kernels.bench.record import ended_by, parser_of
 from simlayout.files import write_whole
 from simlayout.hardware import analyze
 from simlayout.hardware.banks import analysis
@@ -188,4 +188,4 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
-    main()
+    ended_by(main, "cuda_kernels.bench.counting")

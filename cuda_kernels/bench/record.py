@@ -234,14 +234,15 @@ def where_and_when(module, arguments):
 
 
 def ended_by(main, module):
-    """Ends the process with the code that `main` returns, or in one line with what a SimlayoutError of it says. module: of
-    `python -m`."""
+    """Ends the process with the code that `main` returns, or with 2 and one line of what a SimlayoutError of it says: 1 is a
+    difference that was found. module: of `python -m`."""
     import sys
 
     try:
         sys.exit(main())
     except SimlayoutError as error:
-        sys.exit(f"{module}: {error}")
+        print(f"python -m {module}: {error}", file=sys.stderr)
+        sys.exit(2)
 
 
 def driver_version():

@@ -19,7 +19,7 @@ from datetime import date
 import numpy as np
 
 from cuda_kernels.bench.counting import PACKAGES, cpu, installed
-from cuda_kernels.bench.record import parser_of
+from cuda_kernels.bench.record import ended_by, parser_of
 from simlayout.files import write_whole
 
 
@@ -115,4 +115,4 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
-    main()
+    ended_by(main, "cuda_kernels.bench.simulators")

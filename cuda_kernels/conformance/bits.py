@@ -9,12 +9,11 @@ a machine without a GPU can compare its own.
 import hashlib
 import json
 import os
-import sys
 from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from cuda_kernels.bench.record import parser_of, where_and_when
+from cuda_kernels.bench.record import ended_by, parser_of, where_and_when
 from cuda_kernels.bench.sets import default_variants
 from cuda_kernels.run.device import gpu_problem
 from cuda_kernels.run.runner import run
@@ -96,4 +95,4 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    ended_by(main, "cuda_kernels.conformance.bits")

@@ -12,6 +12,7 @@ from functools import partial
 
 import numpy as np
 
+from cuda_kernels.bench.record import ended_by
 from cuda_kernels.kernels.cute.atoms import CASES, REJECTED, rejection
 from cuda_kernels.run.device import gpu_problem
 from cuda_kernels.run.runner import run
@@ -119,4 +120,4 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    ended_by(main, "cuda_kernels.conformance.cute")

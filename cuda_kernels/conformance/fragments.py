@@ -8,13 +8,12 @@ Prints one line per instruction, and every operand whose measured map is not the
 
 import json
 import os
-import sys
 from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 
-from cuda_kernels.bench.record import parser_of, where_and_when
+from cuda_kernels.bench.record import ended_by, parser_of, where_and_when
 from cuda_kernels.conformance.fragments_memory import MatrixProbe, MovmatrixProbe, WmmaProbe
 from cuda_kernels.conformance.fragments_mma import MmaProbe, SparseProbe
 from cuda_kernels.conformance.fragments_probe import on_gpu
@@ -134,4 +133,4 @@ def _write(options, arguments, maps, results):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    ended_by(main, "cuda_kernels.conformance.fragments")

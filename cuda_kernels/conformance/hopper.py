@@ -11,13 +11,12 @@ equal the plan's prediction, except for what copies scales: as many as the plan 
 
 import argparse
 import math
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from cuda_kernels.bench.record import parser_of, where_and_when
+from cuda_kernels.bench.record import ended_by, parser_of, where_and_when
 from cuda_kernels.conformance import ncu
 from cuda_kernels.kernels.hopper.config import HOPPER, Hopper
 from cuda_kernels.kernels.hopper.epilogue import EPILOGUES
@@ -279,4 +278,4 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    ended_by(main, "cuda_kernels.conformance.hopper")

@@ -21,7 +21,7 @@ from fractions import Fraction
 from functools import partial
 from pathlib import Path
 
-from cuda_kernels.bench.record import parser_of, where_and_when
+from cuda_kernels.bench.record import ended_by, parser_of, where_and_when
 from cuda_kernels.bench.rungs import rungs
 from cuda_kernels.bench.sets import default_variants
 from cuda_kernels.build.assembler import program
@@ -310,4 +310,4 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    ended_by(main, "cuda_kernels.conformance.kernels")

@@ -4,6 +4,7 @@ import argparse
 
 import numpy as np
 
+from cuda_kernels.bench.record import ended_by
 from cuda_kernels.kernels.practical import PROBLEMS, STORES, practical
 from cuda_kernels.kernels.practical.problem import small_integers
 from cuda_kernels.run.runner import run
@@ -60,4 +61,4 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    ended_by(main, "cuda_kernels.conformance.practical")

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from cuda_kernels.bench.record import ended_by
 from cuda_kernels.build import cache
 from cuda_kernels.build.ahead import compile_ahead
 from cuda_kernels.build.assembler import program
@@ -255,4 +256,4 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    ended_by(main, "cuda_kernels.conformance.racecheck")

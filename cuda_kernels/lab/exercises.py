@@ -10,7 +10,6 @@ Every other practical exercise stores by stmatrix, which needs an sm_90.
 
 import argparse
 import json
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
@@ -19,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cuda_kernels.bench.record import parser_of, where_and_when
+from cuda_kernels.bench.record import ended_by, parser_of, where_and_when
 from cuda_kernels.build.assembler import program
 from cuda_kernels.build.compile import ptx
 from cuda_kernels.conformance import ncu
@@ -182,4 +181,4 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    ended_by(main, "cuda_kernels.lab.exercises")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cuda_kernels.bench.record import parser_of, where_and_when
+from cuda_kernels.bench.record import ended_by, parser_of, where_and_when
 from cuda_kernels.build.compile import bound_kernel, signature
 from cuda_kernels.intrinsics import b32, clock64, ctaid_x, f32, register_array, st_global_b128, tid_x, u32, u64
 from cuda_kernels.kernels import common
@@ -97,4 +97,4 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
-    main()
+    ended_by(main, "cuda_kernels.lab.rates")

@@ -7,10 +7,9 @@ counters).
 """
 
 import argparse
-import sys
 from dataclasses import asdict, dataclass
 
-from cuda_kernels.bench.record import Product, parser_of, where_and_when
+from cuda_kernels.bench.record import Product, ended_by, parser_of, where_and_when
 from cuda_kernels.bench.run import compile_cases
 from cuda_kernels.bench.rungs import rungs
 from cuda_kernels.bench.sets import Case
@@ -199,4 +198,4 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    ended_by(main, "cuda_kernels.lab.stalls")

@@ -23,7 +23,7 @@ from dataclasses import replace
 from cuda_kernels.bench import grouped
 from cuda_kernels.bench.libraries import torch_library
 from cuda_kernels.bench.programs import wanted_of
-from cuda_kernels.bench.record import Product, where_and_when
+from cuda_kernels.bench.record import Product, ended_by, where_and_when
 from cuda_kernels.bench.sets import FEW_TILES, LAYERS, SQUARES, cases_of, random_problems, squares
 from cuda_kernels.bench.timing import by_cublas, fault, prepared, rotated
 from cuda_kernels.build.ahead import compile_ahead
@@ -208,4 +208,4 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    ended_by(main, "cuda_kernels.lab.tuning")

@@ -11,13 +11,13 @@ import argparse
 import json
 import lzma
 import statistics
-import sys
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
+from cuda_kernels.bench.record import ended_by
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.matmul.choose.figures import FIGURES, Figures
 from cuda_kernels.matmul.choose.model import Estimates, in_16_bits, misalignment_of
@@ -210,4 +210,4 @@ def summary(measured, estimated):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    ended_by(main, "cuda_kernels.lab.tuning_fit")

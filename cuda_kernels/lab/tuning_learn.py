@@ -11,13 +11,13 @@ and prints what choosing by the trees that `matmul` has now costs at these recor
 
 import argparse
 import json
-import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from cuda_kernels.bench.record import ended_by
 from cuda_kernels.lab.tuning_fit import START, read_each, summary
 from cuda_kernels.matmul.choose.figures import FIGURES
 from cuda_kernels.matmul.choose.trees import Trees, features
@@ -153,4 +153,4 @@ def _print(title, each, estimated):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    ended_by(main, "cuda_kernels.lab.tuning_learn")
