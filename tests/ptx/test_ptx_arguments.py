@@ -217,6 +217,45 @@ def test_what_lies_behind_a_pointer_in_a_struct_is_watched_as_any_array_is():
         sl.ptx.load(VIEWS)["table"].run(1, 32, [sl.ptx.Pointer(numbers()[:31].copy())])
 
 
+PARAMS = """
+.version 9.0
+.target sm_90
+.address_size 64
+.const .align 8 .b8 params[16];
+.visible .entry scale(.param .u64 scale_param_0)
+{
+    .reg .pred %p; .reg .f32 %f<3>; .reg .b32 %r<3>; .reg .b64 %rd<4>;
+    ld.const.u64 %rd1, [params]; ld.const.u32 %r1, [params+8]; ld.const.f32 %f1, [params+12];
+    mov.u32 %r2, %tid.x; setp.ge.s32 %p, %r2, %r1; @%p ret;
+    mul.wide.u32 %rd2, %r2, 4; add.s64 %rd1, %rd1, %rd2;
+    ld.global.f32 %f2, [%rd1]; mul.f32 %f2, %f2, %f1; st.global.f32 [%rd1], %f2; ret;
+}
+"""
+
+
+def test_a_variable_of_a_module_takes_the_fields_of_a_struct_whatever_else_a_launch_passes():
+    read, data = sl.ptx.load(PARAMS), numbers()
+    read.assign("params", [sl.ptx.Pointer(data), np.int32(5), np.float32(10)])
+    for other in (None, numbers(), [sl.ptx.Pointer(numbers())]):
+        assert not read["scale"].run(1, 32, other).hazards
+    assert data.tolist() == [*range(0, 5000, 1000), *range(5, 32)]
+    read.assign("params", (sl.ptx.Pointer(data), np.int32(1), np.float32(0)))
+    read["scale"].run(1, 32, data)
+    assert data[:2].tolist() == [0, 1000]
+    assert read.variable("params", np.int32)[2] == 1
+
+
+@pytest.mark.parametrize("name, value, told", [
+    ("params", [np.float64(1)] * 3, "params: 24 bytes are given, and it has 16"), ("params", [5], "as in np.int32(5)"),
+    ("other", [], "no global variable 'other'; this module has params")])
+def test_what_does_not_fit_a_variable_is_refused_and_not_assigned(name, value, told):
+    read = sl.ptx.load(PARAMS)
+    with pytest.raises(MachineError, match=re.escape(told)):
+        read.assign(name, value)
+    read["scale"].run(1, 32, None)
+    assert not read.variable("params").any()
+
+
 @pytest.mark.parametrize("value, told", [
     (np.zeros(9, np.float32), "36 bytes are given, and the struct has 16: sl.ptx.Pointer(array) is a pointer to it"),
     ([np.zeros(9), np.int32(5)], "80 bytes are given, and the struct has 16: sl.ptx.Pointer(array) is a pointer to it"),

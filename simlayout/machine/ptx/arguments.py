@@ -183,6 +183,11 @@ def _struct(parameter, value, space):
     return data
 
 
+def fields_of(value, space):
+    """The bytes of a struct, or of the fields in a list. Raises MachineError."""
+    return (_fields if _is_list(value) else _part)(value, space)[0]
+
+
 def _fields(values, space):
     """(bytes, their alignment) of fields one after another, each where C places it, and padded as C does."""
     made, widest = bytearray(), 1

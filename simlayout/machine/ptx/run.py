@@ -21,6 +21,7 @@ from simlayout.machine.engine.listing import Later, SourceLine
 from simlayout.machine.engine.trace import Trace
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.arguments import form_of, packed
+from simlayout.machine.ptx.assigned import Assigned
 from simlayout.machine.ptx.cxx_names import cxx_name, cxx_names, same_name
 from simlayout.machine.ptx.doubts import Before, Doubt, Doubts, TooLong, in_two_steps
 from simlayout.machine.ptx.faults import Unsupported, refusal, summed
@@ -284,6 +285,7 @@ class Module:
         self.syntax, self._spaces, self.heap, self.python = parsed, spaces, heap or Heap(room), python
         self.arch = _arch_of(parsed.target)
         self._memory: dict[str, np.ndarray] = {}
+        self._assigned = Assigned(self._memory)
         for variable in self._variables():
             data = room(max(variable.bytes, 1))
             initial = np.frombuffer(variable.initial or b"", np.uint8)
@@ -333,12 +335,19 @@ class Module:
             raise MachineError(f"no global variable {name!r}; this module has {', '.join(self._memory) or 'none'}")
         return self._memory[name].view(dtype)
 
+    def assign(self, name: str, value: Any) -> None:
+        """Gives a variable in global or constant memory what a struct takes: bytes, a structured scalar, a TensorMap, or a
+        list of fields, in which a Pointer is one, as `cudaMemcpyToSymbol` does. Raises MachineError if it does not fit."""
+        self.variable(name)
+        self._assigned.give(name, value, self._spaces(Launch(self.arch, "off").allocation))
+
     def space(self, launch: Launch) -> GlobalSpace:
         """The GlobalSpace of a Launch, with the module's variables in it."""
         space = self._spaces(launch.allocation)
         space.heap = self.heap
         for data in (*self._memory.values(), *([self.heap.bytes] if self.heap.used else ())):
             space.admit(data)
+        self._assigned.write(space)
         return space
 
     def _variables(self):
