@@ -1,7 +1,7 @@
 """Kernels of integers, and of 8-bit types with scales for every 128 of K: the bits of C on the CPU machine beside a slow
 twin, what their options must be, and what arrays of scales mean."""
 
-from itertools import pairwise, permutations
+from itertools import pairwise
 
 import ml_dtypes
 import numpy as np
@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cuda_kernels.intrinsics import laneid, mbarrier_arrive_if, mbarrier_wait, s32, u32
-from cuda_kernels.kernels.hopper import pipeline, producer, promote, turns, wgmma_persistent
+from cuda_kernels.kernels.hopper import pipeline, producer, promote, wgmma_persistent
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.kernels.hopper.kernel import kernel_of
 from cuda_kernels.kernels.hopper.scaling import scaled_by, scales_of
@@ -19,7 +19,6 @@ from cuda_kernels.kernels.hopper.wgmma_persistent import PRODUCER
 from cuda_kernels.run.runner import run
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import HazardError, SimlayoutError
-from simlayout.machine.engine.warp import Warp
 from simlayout.numerics import mma
 from simlayout.numerics.fma import fma_f32
 
@@ -172,44 +171,6 @@ def test_the_machine_tells_where_a_promoting_kernel_waits_for_too_little(monkeyp
             run(kernel, a, b, *scales, device="cpu")
     else:
         assert (run(kernel, a, b, *scales, device="cpu").c == 640).all()
-
-
-def turns_of(monkeypatch, options, shape):
-    """{consumer: [(whether it waits there, named barrier)]} of the turns of a kernel's one CTA."""
-    told = {}
-
-    def noting(method, waits):
-        def noted(warp, id=0, threads=None):
-            if id >= turns.FIRST and warp.warp_index % 4 == 0:
-                told.setdefault(warp.warp_index // 4, []).append((waits, id))
-            return method(warp, id, threads)
-        return noted
-
-    for name, waits in (("barrier", True), ("barrier_arrive", False)):
-        monkeypatch.setattr(Warp, name, noting(getattr(Warp, name), waits))
-    kernel, (M, N, K) = kernel_of(Hopper(**dict(dtype="e4m3", out="f32", store="direct"), **options)), shape
-    a, b = np.ones((M, K), NUMPY["e4m3"]), np.ones((N, K), NUMPY["e4m3"]).T
-    scales = np.ones((M, -(-K // 128)), np.float32), np.ones((-(-K // 128), 1), np.float32)
-    assert (run(kernel, a, b, *(scales if kernel.options.scaled else ()), device="cpu", sms=1).c == K).all()
-    return told
-
-
-@pytest.mark.parametrize("options, shape", [
-    (dict(tile_m=128, tile_n=16, stages=4, scaled="1x128"), (128, 40, 128)),
-    (dict(tile_m=192, tile_n=16, stages=3, scaled="1x128"), (192, 32, 200)),
-    (dict(tile_m=256, tile_n=16, bands=2, stages=2, scaled="1x128"), (256, 32, 200)),
-    (dict(tile_m=64, tile_n=16, stages=4, pingpong=True), (128, 40, 200))], ids=["two", "three", "bands", "pingpong"])
-def test_no_consumer_tells_its_turn_twice_before_it_is_taken_whichever_runs_ahead(monkeypatch, options, shape):
-    told = turns_of(monkeypatch, options, shape)
-    for order in permutations(told):                     # whoever comes first in it runs as far as it can
-        left, come = {consumer: list(told[consumer]) for consumer in order}, {}
-        while any(left.values()):
-            able = [c for c in order if left[c] and (not left[c][0][0] or come.get(left[c][0][1]))]
-            assert able, f"{order} wait for one another"
-            waits, barrier = left[able[0]].pop(0)
-            assert waits or not come.get(barrier), f"{order}: consumer {able[0]} tells twice at barrier {barrier}"
-            come[barrier] = not waits
-        assert not any(come.values()), f"{order}: a turn is told that nobody takes"
 
 
 def freed_early(cluster):

@@ -98,7 +98,7 @@ def tiles_of(config, M, N, matrices=1, sizes=(), sliced=0):
             return together * -(-M // (64 * together)) * sum(-(-rows // high) for rows in sizes)
         return together * -(-N // config.tile_n) * sum(-(-rows // (64 * together)) for rows in sizes)
 
-    multiplied = of_bands(bands) if config.leaves else tiles * config.row_bands
+    multiplied = of_bands(bands)
     if not down:
         return Tiles(tiles, multiplied, of_bands(1), of_bands(1) * len(config.box_starts))
     boxes = sum(first < rows for size in sizes for rows in range(size, 0, -high) for first in config.box_starts)

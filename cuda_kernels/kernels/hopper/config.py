@@ -293,12 +293,6 @@ class Hopper:
         return a, b, (self.box_n, 64, 1) if self.c_major == "N" else (64, self.box_n, 1)
 
     @property
-    def leaves(self):
-        """Whether a consumer leaves out products of which C has no rows: of groups, whose last tiles may be mostly empty;
-        not where consumers that promote sums take turns."""
-        return self.grouped and grains_of(self.scaled) is None
-
-    @property
     def windows(self):
         """Whether a window slides over the rows in the maps of A, B and C, so that boxes end where a group does: where these
         have the rows of groups."""

@@ -124,7 +124,7 @@ def first_bands(config):
 
 def make_has_rows(config, walk):
     """has_rows(place, down, right, consumer, extent): whether a consumer's part of a tile has rows and columns of C. It is
-    asked where `Hopper.leaves` says so."""
+    asked of groups, whose last tiles may be mostly empty; the products of one that has none are left out."""
     (first_row, first_col, within), own_rows = (walk.first_row, walk.first_col, walk.within), 64 * first_bands(config)
 
     def always(place, down, right, consumer, extent):
@@ -134,7 +134,7 @@ def make_has_rows(config, walk):
         M, N = within(extent[0], extent[1], place)
         return s32(first_row(place, down) + own_rows * consumer < M and first_col(place, right) < N)
 
-    return has_rows if config.leaves else always
+    return has_rows if config.grouped else always
 
 
 def make_leave_unit(config, places, ring, ctas):
@@ -168,7 +168,7 @@ def make_consume(config, places, ring, ctas, unit_at, walk):
     make_unit = make_promoted_unit if grains_of(config.scaled) else make_multiply_unit
     (hold, multiply_unit, finish), write = make_unit(config, places, ring, ctas), make_write(config, places, ctas)
     bring, arrived, found = make_bring(config, places)
-    await_turn, end_turn = make_turns(config.consumers if pingpong else 1)
+    await_turn, end_turn = make_turns(pingpong)
     pass_over = make_pass_over(config, ctas, unit_at)
     place_of, teller, of_c, bounded = ctas.place, ctas.teller, walk.of_c, walk.bounded
     begin, find, first_row, first_col = walk.begin, walk.find, walk.first_row, walk.first_col
@@ -202,9 +202,7 @@ def make_consume(config, places, ring, ctas, unit_at, walk):
             brought = begin_tile(smem, t, consumer, place, down, right, target[3], order)
             await_turn(consumer, waits)
             if has_rows(place, down, right, consumer, target[3]):
-                turn = waits, s32(next_unit(unit) < units)
-                stage, parity, before = multiply_unit(acc, other, held, smem, t, tells, parity, stage, operands, step, end,
-                                                      turn)
+                stage, parity, before = multiply_unit(acc, other, held, smem, t, tells, parity, stage, operands, step, end)
                 end_turn(consumer, next_unit(unit) < units)
                 finish(acc, other, held, t, tells, before)
                 arrived(consumer)

@@ -45,10 +45,10 @@ def make_multiply_stage(config, places, release):
 
 
 def make_multiply_unit(config, places, ring, ctas):
-    """(hold(t, consumer), multiply(acc, other, held, smem, t, tells, parity, stage, operands, step, end, turn), finish(acc,
+    """(hold(t, consumer), multiply(acc, other, held, smem, t, tells, parity, stage, operands, step, end), finish(acc,
     other, held, t, tells, before)): what a consumer holds beside its sums; the products of a unit of work, steps `step` to
     `end` along K, which returns the stage and parity behind them and the mbarrier of the last stage; what waits for the last
-    products and releases that stage. turn: what is asked where consumers take turns in each step (`promote`)."""
+    products and releases that stage."""
     at_empty, next_stage, next_parity = places.empty, ring.next_stage, ring.next_parity
     multiply_stage, release = make_multiply_stage(config, places, ctas.release), ctas.release
     _, wait_bands = make_products(config)
@@ -56,7 +56,7 @@ def make_multiply_unit(config, places, ring, ctas):
     def hold(t, consumer):
         return 0
 
-    def multiply_unit(acc, other, held, smem, t, tells, parity, stage, operands, step, end, turn):
+    def multiply_unit(acc, other, held, smem, t, tells, parity, stage, operands, step, end):
         added, before = s32(0), u32(smem + at_empty)
         while step < end:
             multiply_stage(acc, other, smem, t, tells, stage, parity, operands, added, before)

@@ -114,8 +114,8 @@ RULES = (
          lambda c: f"scaled = {c.scaled!r} needs a tile_n of 8, 16 or a multiple of {CHUNK}: so many columns lie in "
                    "one block"),
     Rule(lambda c: grains_of(c.scaled) is not None and (c.producer != 4 or c.pingpong),
-         lambda c: f"scaled = {c.scaled!r} needs producer=4, of which one warp copies the scales, and pingpong=False: one "
-                   "consumer multiplies while the others promote"),
+         lambda c: f"scaled = {c.scaled!r} needs producer=4, of which one warp copies the scales, and pingpong=False: "
+                   "consumers with a tile each multiply by turns, and none would while one promotes"),
     Rule(lambda c: not {c.a_major, c.b_major} <= set(majors_of(c.dtype)),
          lambda c: f'a_major = {c.a_major!r}, b_major = {c.b_major!r}: wgmma reads {c.dtype} K-major alone; use "K"'),
     Rule(lambda c: c.store != "direct" and TYPES[c.out].bytes == 4,
