@@ -7,7 +7,7 @@ The scales of a stage lie in shared memory, where a warp of the producer copies 
 would be waited for by the next wgmma.fence, in every stage. All warps of a consumer read them, so each tells when a stage is
 free. While a consumer promotes, the tensor core works for the others, if their products are there in time. So a consumer
 waits for the next stage while its own products are made: between its last FMA and its next products nothing is waited for.
-The consumers follow no order. In turns, each behind another one's products, an H100 took 8 to 14 percent more clocks
+The consumers follow no order. In turns, each behind another one's products, an H100 took 8 to 17 percent more clocks
 (tests/data/promoting.json).
 """
 
@@ -94,8 +94,8 @@ def make_free(ctas):
 def make_promoted_unit(config, places, ring, ctas):
     """(hold, multiply, finish) as of `multiply.make_multiply_unit`: a unit's stages are all promoted when it returns.
 
-    Tiles of more than 128 rows have a stage's scales loaded ahead of its products, others behind them: the other way took
-    an H100 0 to 5 percent more clocks of most tiles (tests/data/promoting.json)."""
+    Tiles of more than 128 rows have a stage's scales loaded ahead of its products, others behind them: the other way an
+    H100 took 0 to 6 percent more clocks, but at 128 x 96 (tests/data/promoting.json)."""
     count, bands, at_full, at_empty = config.tile_n // 2, config.bands, places.full, places.empty
     next_stage, next_parity, scales_first = ring.next_stage, ring.next_parity, config.tile_m > 128
     multiply, promote, describe = config.multiply, make_promote(config), make_describe(config, places)
