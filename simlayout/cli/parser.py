@@ -55,6 +55,8 @@ class Parser(argparse.ArgumentParser):
             known = options.parser if hasattr(options, "parser") else self
             near = [get_close_matches(word.split("=")[0], known._option_string_actions, 1) for word in unknown[:1]][0]
             hint = f" (did you mean {near[0]}?)" if near else ""
+            if unknown[0].split("=")[0] in ("-o", "--output") and "--to" not in known._option_string_actions:
+                hint = ": what it prints goes to a file by > FILE"
             if hasattr(options, "op") and not unknown[0].startswith("-"):
                 hint = "; quote the LAYOUT for the shell" + ("" if isinstance(options.op, list) else ", and give one --op")
             known.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")

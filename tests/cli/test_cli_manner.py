@@ -136,6 +136,21 @@ def test_an_unknown_option_is_answered_with_the_nearest_of_its_command(capsys):
     assert "unrecognized arguments: --strct (did you mean --strict?) (see simlayout check --help)" in err
 
 
+@pytest.mark.parametrize("word", ["-o", "--output=x.py"])
+def test_who_wants_a_file_of_a_command_that_prints_is_told_how(capsys, word):
+    assert f"unrecognized arguments: {word}: what it prints goes to a file by > FILE" in refused(capsys, "emit", TILE, word)
+    assert "> FILE" not in refused(capsys, "lesson", "1", word)
+
+
+def test_an_empty_stdin_is_named(capsys, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO(" \n"))
+    assert "argument LAYOUT: - reads stdin, which is empty" in refused(capsys, "check", "-")
+
+
+def test_a_folder_in_the_place_of_a_record_is_one_line(capsys, tmp_path):
+    assert refused(capsys, "conform", "--check", str(tmp_path)) == f"simlayout: cannot read {tmp_path}: Is a directory\n"
+
+
 @pytest.mark.parametrize("command", ["equal", "translate"])
 def test_the_help_of_a_command_without_lanes_does_not_speak_of_them(capsys, command):
     assert main(["help", command]) == 0

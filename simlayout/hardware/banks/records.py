@@ -127,6 +127,8 @@ def load_records(path):
             return about, all_cases
     except FileNotFoundError:
         raise SimlayoutError(f"{path} does not exist") from None
+    except OSError as error:
+        raise SimlayoutError(f"cannot read {path}: {error.strerror or error}") from None
     except _UNREADABLE as error:
         raise SimlayoutError(f"{path} is no record of `simlayout conform`: {error}") from error
 
