@@ -257,8 +257,8 @@ def test_what_does_not_fit_a_variable_is_refused_and_not_assigned(name, value, t
 
 
 @pytest.mark.parametrize("value, told", [
-    (np.zeros(9, np.float32), "36 bytes are given, and the struct has 16: sl.ptx.Pointer(array) is a pointer to it"),
-    ([np.zeros(9), np.int32(5)], "80 bytes are given, and the struct has 16: sl.ptx.Pointer(array) is a pointer to it"),
+    (np.zeros(9, np.float32), "36 bytes are given, and the struct has 16: an array is its bytes there"),
+    ([np.zeros(9), np.int32(5)], "80 bytes are given, and the struct has 16: an array is its bytes there"),
     ([np.zeros(9), 5, 1.0], "give a number its type, as in np.int32(5)"), ([None, "5"], "not str"),
     (sl.ptx.Pointer(5), "a Pointer is to an array, or to a list of fields, not to int"),
     (sl.ptx.Pointer(np.zeros(1, object)), "a list of sl.ptx.Pointer is an array of pointers"),
