@@ -247,3 +247,12 @@ def test_the_readme_shows_what_its_program_gets(folder):
     (folder / "transpose.py").write_text(program)
     code, out, told = ran("transpose.py")
     assert (code, out) == (0, "") and shown in told
+
+
+@pytest.mark.slow
+def test_a_kernel_of_instructions_is_launched_by_numba_as_the_guide_says(folder):
+    (program,) = (block.body for block in blocks(next(path for path in GUIDE if path.stem == "own-kernels"), "text"))
+    (folder / "on_gpu.py").write_text(program)
+    code, out, told = ran("--strict", "on_gpu.py")
+    assert (code, out) == (0, "[0 1 2 3]\n"), told
+    assert "simlayout: reverse: 1 launch, grid 1, block 32" in told and "excess 0, hazards 0" in told
