@@ -2,11 +2,11 @@
 
 `sets` says what is measured, `steps` the ladder of published kernels, `timing` how, `libraries` on whose arrays, `record`
 what is kept, `run` does it. `host` and `counting` time what the host does: calls of `matmul`, and of `simlayout.analyze`.
+`command` is what all commands that measure have alike.
 Nothing here loads torch, CuPy or Numba before it measures.
 """
 
-from cuda_kernels.bench.record import where_and_when
 from cuda_kernels.bench.sets import default_variants
 from cuda_kernels.bench.timing import compare_with_cublas
 
-__all__ = ["compare_with_cublas", "default_variants", "where_and_when"]
+__all__ = ["compare_with_cublas", "default_variants"]

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cuda_kernels.bench.record import ended_by, parser_of
+from cuda_kernels.bench.command import ended_by, recording_parser_of
 from simlayout.files import write_whole
 from simlayout.hardware import analyze
 from simlayout.hardware.banks import analysis
@@ -178,7 +178,7 @@ def table(report):
 
 def main(arguments=None):
     """The command."""
-    parser = parser_of("cuda_kernels.bench.counting", __doc__)
+    parser = recording_parser_of("cuda_kernels.bench.counting", __doc__)
     parser.add_argument("--accesses", type=int, default=4_000_000, metavar="N", help="in bulk (default: %(default)s)")
     chosen = parser.parse_args(arguments)
     report = measure(chosen.accesses)
@@ -188,4 +188,4 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
-    ended_by(main, "cuda_kernels.bench.counting")
+    ended_by(main)

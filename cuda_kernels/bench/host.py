@@ -16,8 +16,9 @@ import sys
 import tempfile
 import time
 
+from cuda_kernels.bench.command import ended_by, recording_parser_of, where_and_when
 from cuda_kernels.bench.libraries import torch_library
-from cuda_kernels.bench.record import Product, ended_by, parser_of, where_and_when
+from cuda_kernels.bench.record import Product
 from simlayout.errors import DeviceError, SimlayoutError
 from simlayout.files import write_record
 
@@ -82,7 +83,7 @@ def _first_call(folder):
 
 def main(arguments=None):
     """Prints the times, and writes them where asked."""
-    parser = parser_of("cuda_kernels.bench.host", __doc__)
+    parser = recording_parser_of("cuda_kernels.bench.host", __doc__)
     parser.add_argument("--size", type=int, default=64, help="M = N = K of the calls that are repeated")
     parser.add_argument("--rounds", type=int, default=30)
     options = parser.parse_args(arguments)
@@ -102,4 +103,4 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
-    ended_by(main, "cuda_kernels.bench.host")
+    ended_by(main)

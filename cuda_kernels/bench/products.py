@@ -17,8 +17,8 @@ from datetime import date
 
 import numpy as np
 
+from cuda_kernels.bench.command import ended_by, recording_parser_of
 from cuda_kernels.bench.counting import PACKAGES, cpu, installed
-from cuda_kernels.bench.record import ended_by, parser_of
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import SimlayoutError
 from simlayout.files import write_whole
@@ -141,7 +141,7 @@ def table(report):
 
 def main(arguments=None):
     """The command."""
-    parser = parser_of("cuda_kernels.bench.products", __doc__)
+    parser = recording_parser_of("cuda_kernels.bench.products", __doc__)
     chosen = parser.parse_args(arguments)
     report = measure()
     if chosen.json:
@@ -150,4 +150,4 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
-    ended_by(main, "cuda_kernels.bench.products")
+    ended_by(main)

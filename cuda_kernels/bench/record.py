@@ -2,17 +2,15 @@
 
 import ast
 import json
-from argparse import ArgumentParser, ArgumentTypeError
 from dataclasses import dataclass
-from datetime import date
 from math import isfinite
 from pathlib import Path
 
 from cuda_kernels.kernels.hopper.epilogue import EPILOGUES
 from cuda_kernels.matmul.recipe import RESULTS
 from simlayout.algebra.dtypes import TYPES
-from simlayout.errors import DeviceError, ParseError, SimlayoutError
-from simlayout.files import check_writable, write_record
+from simlayout.errors import ParseError, SimlayoutError
+from simlayout.files import write_record
 
 SMS = 132
 """Streaming multiprocessors of the GPU of records that do not say: an H200 (NVIDIA H200 data sheet)."""
@@ -202,55 +200,3 @@ def _by_label(rows):
             theirs = row.get("cublas_tflops")
             yield Row("kernels", label, problem, None, 1e6 * row["seconds"], theirs and problem.flops / theirs / 1e6,
                       row.get("share"))
-
-
-def parser_of(module, doc):
-    """The ArgumentParser of `python -m module`, which measures: what the first paragraph of the module's doc says, and
-    --json, the name of a file that can be written, or None."""
-    parser = ArgumentParser(prog=f"python -m {module}", description=doc.split("\n\n")[0])
-    parser.add_argument("--json", metavar="FILE", type=_writable, help="write what was measured to this file")
-    return parser
-
-
-def _writable(path):
-    try:
-        check_writable(path)
-    except SimlayoutError as error:
-        raise ArgumentTypeError(str(error)) from None
-    return path
-
-
-def where_and_when(module, arguments):
-    """What every recorded measurement starts with: device, driver, versions, date, command. module: of `python -m`."""
-    import sys
-    from importlib.metadata import version
-
-    from cuda_kernels.run.device import device_name
-
-    versions = {name: version(name) for name in ("numba", "numba-cuda", "numpy")}
-    command = f"python -m {module} " + " ".join(arguments if arguments is not None else sys.argv[1:])
-    return {"device": device_name(), "driver": driver_version(), "date": date.today().isoformat(), "command": command,
-            "versions": versions}
-
-
-def ended_by(main, module):
-    """Ends the process with the code that `main` returns, or with 2 and one line of what a SimlayoutError of it says: 1 is a
-    difference that was found. module: of `python -m`."""
-    import sys
-
-    try:
-        sys.exit(main())
-    except SimlayoutError as error:
-        print(f"python -m {module}: {error}", file=sys.stderr)
-        sys.exit(2)
-
-
-def driver_version():
-    """The driver's version as nvidia-smi prints it. Raises DeviceError where it does not answer."""
-    import subprocess
-
-    try:
-        query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
-        return subprocess.run(query, capture_output=True, text=True, check=True).stdout.split()[0]
-    except (OSError, subprocess.CalledProcessError, IndexError) as error:
-        raise DeviceError(f"nvidia-smi does not answer: {error}") from None

@@ -4,9 +4,9 @@ results."""
 import shlex
 import statistics
 from dataclasses import dataclass
-from datetime import date
 
 from cuda_kernels.bench import record
+from cuda_kernels.bench.command import where_and_when
 from cuda_kernels.bench.libraries import cublas_library
 from cuda_kernels.bench.programs import programs
 from cuda_kernels.bench.sets import MATMUL, MATMUL_ROW, SETS, TRITON, cases_of
@@ -152,14 +152,10 @@ def compile_cases(cases, use_kept=True):
 
 def about(choice):
     """Where, when and how: the head of a record."""
-    from importlib.metadata import version
-
-    from cuda_kernels.run import device as launch
     from cuda_kernels.run import driver
 
     cuda = driver.cuda()
-    return {"device": launch.device_name(), "driver": record.driver_version(), "date": date.today().isoformat(),
-            "command": choice.command(), "versions": {name: version(name) for name in ("numba", "numba-cuda", "numpy")},
+    return {**where_and_when("simlayout", []), "command": choice.command(),
             "cuda": f"{cuda.version // 1000}.{cuda.version % 1000 // 10}", "sms": cuda.attribute(0, driver.MULTIPROCESSORS),
             "rounds": choice.rounds, "seconds": choice.seconds or {s: SETS[s].seconds for s in choice.sets or MATMUL},
             "follow": choice.follow, "untuned": choice.untuned, "seed": choice.seed}

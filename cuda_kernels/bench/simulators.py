@@ -18,8 +18,8 @@ from datetime import date
 
 import numpy as np
 
+from cuda_kernels.bench.command import ended_by, recording_parser_of
 from cuda_kernels.bench.counting import PACKAGES, cpu, installed
-from cuda_kernels.bench.record import ended_by, parser_of
 from simlayout.files import write_whole
 
 
@@ -101,7 +101,7 @@ def table(report):
 
 def main(arguments=None):
     """The command."""
-    parser = parser_of("cuda_kernels.bench.simulators", __doc__)
+    parser = recording_parser_of("cuda_kernels.bench.simulators", __doc__)
     parser.add_argument("--ctas", type=int, default=16, metavar="N", help="CTAs that Numba's simulator runs (16)")
     parser.add_argument("--child", metavar="NAME", help=argparse.SUPPRESS)
     chosen = parser.parse_args(arguments)
@@ -115,4 +115,4 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
-    ended_by(main, "cuda_kernels.bench.simulators")
+    ended_by(main)

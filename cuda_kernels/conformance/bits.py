@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from cuda_kernels.bench.record import ended_by, parser_of, where_and_when
+from cuda_kernels.bench.command import ended_by, recording_parser_of, where_and_when
 from cuda_kernels.bench.sets import default_variants
 from cuda_kernels.run.device import gpu_problem
 from cuda_kernels.run.runner import run
@@ -82,7 +82,7 @@ def compare_all(kernels):
 
 def main(arguments=None):
     """The command line."""
-    parser = parser_of("cuda_kernels.conformance.bits", __doc__)
+    parser = recording_parser_of("cuda_kernels.conformance.bits", __doc__)
     parser.add_argument("--kernels", nargs="+", default=[], help="kernel names (default: all)")
     options = parser.parse_args(arguments)
     outcomes = compare_all(options.kernels)
@@ -95,4 +95,4 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
-    ended_by(main, "cuda_kernels.conformance.bits")
+    ended_by(main)

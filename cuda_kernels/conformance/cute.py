@@ -4,19 +4,16 @@
 Exits with 1 if any case is wrong, or executes other wavefronts than predicted, or if one that CuTe rejects is accepted.
 """
 
-import argparse
 import json
-import sys
 from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
 
-from cuda_kernels.bench.record import ended_by
+from cuda_kernels.bench.command import ended_by, parser_of
 from cuda_kernels.kernels.cute.atoms import CASES, REJECTED, rejection
 from cuda_kernels.run.device import gpu_problem
 from cuda_kernels.run.runner import run
-from simlayout.errors import SimlayoutError
 from simlayout.hardware.matrix.ldmatrix import TOO_FEW_VALUES
 from simlayout.kernel import Problem
 from simlayout.workers import workers
@@ -83,7 +80,7 @@ def verified(numbers, shape, device, jobs):
 
 def main(arguments=None):
     """The command; returns its exit status."""
-    parser = argparse.ArgumentParser(prog="python -m cuda_kernels.conformance.cute", description=__doc__.split("\n\n")[0])
+    parser = parser_of("cuda_kernels.conformance.cute", __doc__)
     parser.add_argument("--device", choices=("auto", "gpu", "cpu"), default="auto")
     parser.add_argument("--shape", nargs=3, type=int, metavar=("M", "N", "K"), default=(40, 72, 72))
     parser.add_argument("--only", default="", metavar="TEXT", help='cases whose description holds this, as "swizzled"')
@@ -96,15 +93,11 @@ def main(arguments=None):
         parser.error(f"nothing to do: --case is 0 to {len(CASES) - 1}, --only part of a description like {str(CASES[0])!r}, "
                      "--jobs and M, N and K at least 1")
     device = ("cpu" if gpu_problem() else "gpu") if options.device == "auto" else options.device
-    try:
-        results = []
-        for one in verified(numbers, tuple(options.shape), device, options.jobs):
-            results.append(one)
-            if not options.json:
-                print(one, flush=True)
-    except SimlayoutError as error:
-        print(f"python -m cuda_kernels.conformance.cute: {error}", file=sys.stderr)
-        return 2
+    results = []
+    for one in verified(numbers, tuple(options.shape), device, options.jobs):
+        results.append(one)
+        if not options.json:
+            print(one, flush=True)
     rejected = [{**arguments, "message": rejection(arguments) or ""} for arguments in REJECTED]
     wrong = sum(not one.exact or one.as_predicted is False for one in results)
     accepted = sum(not one["message"].startswith(TOO_FEW_VALUES) for one in rejected)
@@ -120,4 +113,4 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
-    ended_by(main, "cuda_kernels.conformance.cute")
+    ended_by(main)

@@ -13,7 +13,7 @@ from functools import cache
 
 import numpy as np
 
-from cuda_kernels.bench.record import ended_by, parser_of, where_and_when
+from cuda_kernels.bench.command import ended_by, recording_parser_of, where_and_when
 from cuda_kernels.conformance.fragments_memory import MatrixProbe, MovmatrixProbe, WmmaProbe
 from cuda_kernels.conformance.fragments_mma import MmaProbe, SparseProbe
 from cuda_kernels.conformance.fragments_probe import on_gpu
@@ -99,7 +99,7 @@ def line(name, results):
 
 def main(arguments=None):
     """Prints the comparison, writes the files; exit status 1 if a map is not the model's."""
-    parser = parser_of("cuda_kernels.conformance.fragments", __doc__)
+    parser = recording_parser_of("cuda_kernels.conformance.fragments", __doc__)
     parser.add_argument("--record", help="write the measured maps to this .npz file")
     parser.add_argument("--only", nargs="+", default=[""], help="only forms whose name contains one of these")
     parser.add_argument("--workers", type=int, default=min(WORKERS, os.cpu_count() or 1), help="processes on the one GPU")
@@ -133,4 +133,4 @@ def _write(options, arguments, maps, results):
 
 
 if __name__ == "__main__":
-    ended_by(main, "cuda_kernels.conformance.fragments")
+    ended_by(main)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cuda_kernels.bench.record import ended_by, parser_of, where_and_when
+from cuda_kernels.bench.command import ended_by, recording_parser_of, where_and_when
 from cuda_kernels.conformance import ncu
 from cuda_kernels.kernels.hopper.config import HOPPER, Hopper
 from cuda_kernels.kernels.hopper.epilogue import EPILOGUES
@@ -248,7 +248,7 @@ def measure(folder, name):
 
 def main(arguments=None):
     """Prints each count as predicted and as measured; exit status 1 if one differs."""
-    parser = parser_of("cuda_kernels.conformance.hopper", __doc__)
+    parser = recording_parser_of("cuda_kernels.conformance.hopper", __doc__)
     parser.add_argument("--set", choices=SETS, default="plain", help="of products (default: %(default)s)")
     parser.add_argument("--keep", type=Path, help="keep ncu's report and its pages in this folder")
     parser.add_argument("--launch", action="store_true", help=argparse.SUPPRESS)
@@ -278,4 +278,4 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
-    ended_by(main, "cuda_kernels.conformance.hopper")
+    ended_by(main)

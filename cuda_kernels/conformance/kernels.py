@@ -21,7 +21,7 @@ from fractions import Fraction
 from functools import partial
 from pathlib import Path
 
-from cuda_kernels.bench.record import ended_by, parser_of, where_and_when
+from cuda_kernels.bench.command import ended_by, recording_parser_of, where_and_when
 from cuda_kernels.bench.rungs import rungs
 from cuda_kernels.bench.sets import default_variants
 from cuda_kernels.build.assembler import program
@@ -284,7 +284,7 @@ def recorded(variant):
 
 def main(arguments=None):
     """Prints the comparison, each count as predicted and as measured; exit status 1 if a known one differs."""
-    parser = parser_of("cuda_kernels.conformance.kernels", __doc__)
+    parser = recording_parser_of("cuda_kernels.conformance.kernels", __doc__)
     for name, size in (("M", 1000), ("N", 1384), ("K", 520)):
         parser.add_argument(f"-{name}", type=int, default=size)
     parser.add_argument("--kernels", nargs="+", default=[],
@@ -310,4 +310,4 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
-    ended_by(main, "cuda_kernels.conformance.kernels")
+    ended_by(main)

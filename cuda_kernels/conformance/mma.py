@@ -10,13 +10,12 @@ NaN need only be a NaN. Exit status 1 if any result differs.
 import inspect
 import io
 import json
-import sys
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 
 import numpy as np
 
-from cuda_kernels.bench.record import parser_of, where_and_when
+from cuda_kernels.bench.command import ended_by, recording_parser_of, where_and_when
 from cuda_kernels.conformance.mma_cases import classes, tiles
 from cuda_kernels.intrinsics import ctaid_x, tid_x, u64
 from cuda_kernels.intrinsics.instruction import Instruction
@@ -201,21 +200,13 @@ def selected(only):
 
 def main(arguments=None):
     """Prints the table; returns the exit status."""
-    parser = parser_of("cuda_kernels.conformance.mma", __doc__)
+    parser = recording_parser_of("cuda_kernels.conformance.mma", __doc__)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--outputs", type=int, default=1_000_000, help="elements of D in all (default: 1000000)")
     parser.add_argument("--only", nargs="+", default=[], help="only instructions whose name contains one of these")
     parser.add_argument("--cpu", action="store_true", help="run the kernels on the CPU machine")
     parser.add_argument("--record", help="write one tile of every class, with what was found, to this .npz")
     options = parser.parse_args(arguments)
-    try:
-        return _check(options, arguments)
-    except SimlayoutError as error:
-        print(f"{parser.prog}: {error}", file=sys.stderr)
-        return 2
-
-
-def _check(options, arguments):
     names = selected(options.only)
     if not options.cpu and gpu_problem():
         raise DeviceError(f"{gpu_problem()}; --cpu runs the same kernels on the CPU machine")
@@ -249,4 +240,4 @@ def measure(tiles_of, seed, gpu, keep):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    ended_by(main)

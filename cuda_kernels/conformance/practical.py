@@ -1,10 +1,8 @@
 """`python -m cuda_kernels.conformance.practical` proves, runs and checks every practical problem in every layout."""
 
-import argparse
-
 import numpy as np
 
-from cuda_kernels.bench.record import ended_by
+from cuda_kernels.bench.command import ended_by, parser_of
 from cuda_kernels.kernels.practical import PROBLEMS, STORES, practical
 from cuda_kernels.kernels.practical.problem import small_integers
 from cuda_kernels.run.runner import run
@@ -45,7 +43,7 @@ def report(variant, n, device):
 
 def main(arguments=None):
     """Runs and reports the chosen problems; returns the exit status: 1 if anything is wrong, 0 otherwise."""
-    parser = argparse.ArgumentParser(prog="python -m cuda_kernels.conformance.practical", description=__doc__)
+    parser = parser_of("cuda_kernels.conformance.practical", __doc__)
     parser.add_argument("--device", choices=("auto", "gpu", "cpu"), default="auto", help="where to run (default: auto)")
     parser.add_argument("--problem", choices=sorted({problem for problem, _ in PROBLEMS}), help="only this one")
     parser.add_argument("--store", choices=STORES, help="only results stored so (default: both)")
@@ -61,4 +59,4 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
-    ended_by(main, "cuda_kernels.conformance.practical")
+    ended_by(main)

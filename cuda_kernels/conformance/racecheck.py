@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from cuda_kernels.bench.record import ended_by
+from cuda_kernels.bench.command import ended_by, recording_parser_of, where_and_when
 from cuda_kernels.build import cache
 from cuda_kernels.build.ahead import compile_ahead
 from cuda_kernels.build.assembler import program
@@ -216,13 +216,9 @@ def described(race):
 
 def main(arguments=None):
     """Prints what both say of every kernel; exit status 1 if one did not run."""
-    from cuda_kernels.bench import where_and_when
-
-    parser = argparse.ArgumentParser(prog="python -m cuda_kernels.conformance.racecheck",
-                                     description=__doc__.split("\n\n")[0])
+    parser = recording_parser_of("cuda_kernels.conformance.racecheck", __doc__)
     parser.add_argument("--cases", nargs="+", choices=CASES, default=CASES, metavar="NAME", help="default: all")
     parser.add_argument("--sanitizer", default="compute-sanitizer", help="the command, with options (default: %(default)s)")
-    parser.add_argument("--json", help="write what was found to this file")
     parser.add_argument("--launch", choices=CASES, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.launch:
@@ -256,4 +252,4 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
-    ended_by(main, "cuda_kernels.conformance.racecheck")
+    ended_by(main)

@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 
-from cuda_kernels.bench import where_and_when
+from cuda_kernels.bench.command import where_and_when
 from cuda_kernels.conformance import ncu
 from cuda_kernels.conformance.cases import Cases, generate
 from cuda_kernels.conformance.clocks import KINDS, time_cases

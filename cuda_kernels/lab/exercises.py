@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cuda_kernels.bench.record import ended_by, parser_of, where_and_when
+from cuda_kernels.bench.command import ended_by, recording_parser_of, where_and_when
 from cuda_kernels.build.assembler import program
 from cuda_kernels.build.compile import ptx
 from cuda_kernels.conformance import ncu
@@ -157,7 +157,7 @@ def measure(families, keep=None):
 
 def main(arguments=None):
     """Prints a line per exercise, and each count as predicted and as measured where one differs: exit status 1 then."""
-    parser = parser_of("cuda_kernels.lab.exercises", __doc__)
+    parser = recording_parser_of("cuda_kernels.lab.exercises", __doc__)
     parser.add_argument("--only", nargs="+", choices=FAMILIES, default=list(FAMILIES), help="these families (default: all)")
     parser.add_argument("--keep", type=Path, help="keep the machine code, ncu's report and its pages in this folder")
     parser.add_argument("--launch", type=Path, help=argparse.SUPPRESS)
@@ -181,4 +181,4 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
-    ended_by(main, "cuda_kernels.lab.exercises")
+    ended_by(main)

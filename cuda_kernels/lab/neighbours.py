@@ -9,7 +9,7 @@ import statistics
 from dataclasses import dataclass
 from functools import partial
 
-from cuda_kernels.bench.record import ended_by, parser_of, where_and_when
+from cuda_kernels.bench.command import ended_by, recording_parser_of, where_and_when
 from cuda_kernels.intrinsics import (
     aligned_shared,
     ctaid_x,
@@ -132,7 +132,7 @@ def main(arguments=None):
     """Prints a line per case, and writes them where asked."""
     from cuda_kernels.bench.libraries import torch_library
 
-    parser = parser_of("cuda_kernels.lab.neighbours", __doc__)
+    parser = recording_parser_of("cuda_kernels.lab.neighbours", __doc__)
     options = parser.parse_args(arguments)
     library = torch_library("the arrays are torch's")
     rates, places = measure(library)
@@ -147,4 +147,4 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
-    ended_by(main, "cuda_kernels.lab.neighbours")
+    ended_by(main)

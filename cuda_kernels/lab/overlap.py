@@ -12,8 +12,8 @@ all was launched while the GPU slept (stream). Times of the latter two are of bo
 import statistics
 import sys
 
+from cuda_kernels.bench.command import ended_by, recording_parser_of, where_and_when
 from cuda_kernels.bench.libraries import torch_library
-from cuda_kernels.bench.record import ended_by, parser_of, where_and_when
 from cuda_kernels.bench.run import compile_cases
 from cuda_kernels.bench.sets import cases_of
 from cuda_kernels.bench.timing import alternate, by_cublas, prepared, rotated
@@ -93,7 +93,7 @@ def row_text(row):
 
 def main(arguments=None):
     """Measures, prints a line per product, and writes the record. If it is interrupted, it writes what it has."""
-    parser = parser_of("cuda_kernels.lab.overlap", __doc__)
+    parser = recording_parser_of("cuda_kernels.lab.overlap", __doc__)
     parser.add_argument("--sets", nargs="+", default=("unseen", "models"), metavar="SET",
                         help="of simlayout bench, as far as they are f16 or bf16")
     parser.add_argument("--seed", type=int, default=SEED, help="of what is drawn (default: %(default)s)")
@@ -117,4 +117,4 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
-    ended_by(main, "cuda_kernels.lab.overlap")
+    ended_by(main)

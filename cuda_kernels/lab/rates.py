@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cuda_kernels.bench.record import ended_by, parser_of, where_and_when
+from cuda_kernels.bench.command import ended_by, recording_parser_of, where_and_when
 from cuda_kernels.build.compile import bound_kernel, signature
 from cuda_kernels.intrinsics import b32, clock64, ctaid_x, f32, register_array, st_global_b128, tid_x, u32, u64
 from cuda_kernels.kernels import common
@@ -86,7 +86,7 @@ def measure(name):
 
 def main(arguments=None):
     """Prints one line per instruction and, with --json, writes the record."""
-    parser = parser_of("cuda_kernels.lab.rates", __doc__)
+    parser = recording_parser_of("cuda_kernels.lab.rates", __doc__)
     options = parser.parse_args(arguments)
     rates = {name: measure(name).clocks for name in NAMES}
     for name, clocks in rates.items():
@@ -97,4 +97,4 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
-    ended_by(main, "cuda_kernels.lab.rates")
+    ended_by(main)

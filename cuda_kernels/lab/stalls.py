@@ -9,7 +9,8 @@ counters).
 import argparse
 from dataclasses import asdict, dataclass
 
-from cuda_kernels.bench.record import Product, ended_by, parser_of, where_and_when
+from cuda_kernels.bench.command import ended_by, recording_parser_of, where_and_when
+from cuda_kernels.bench.record import Product
 from cuda_kernels.bench.run import compile_cases
 from cuda_kernels.bench.rungs import rungs
 from cuda_kernels.bench.sets import Case
@@ -181,7 +182,7 @@ def cells(record):
 def main(arguments=None):
     """Prints a line per rung."""
     seeds = list(dict.fromkeys(rung.seed for rung in chosen()))
-    parser = parser_of("cuda_kernels.lab.stalls", __doc__)
+    parser = recording_parser_of("cuda_kernels.lab.stalls", __doc__)
     parser.add_argument("--seed", nargs="+", default=[], choices=seeds, help="whose rungs (default: all)")
     parser.add_argument("--size", type=int, default=8192, help="M = N = K (default: 8192, as in the README's table)")
     parser.add_argument("--launch", action="store_true", help=argparse.SUPPRESS)
@@ -198,4 +199,4 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
-    ended_by(main, "cuda_kernels.lab.stalls")
+    ended_by(main)

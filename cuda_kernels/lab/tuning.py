@@ -21,9 +21,10 @@ import sys
 from dataclasses import replace
 
 from cuda_kernels.bench import grouped
+from cuda_kernels.bench.command import ended_by, recording_parser_of, where_and_when
 from cuda_kernels.bench.libraries import torch_library
 from cuda_kernels.bench.programs import wanted_of
-from cuda_kernels.bench.record import Product, ended_by, where_and_when
+from cuda_kernels.bench.record import Product
 from cuda_kernels.bench.sets import FEW_TILES, LAYERS, SQUARES, cases_of, random_problems, squares
 from cuda_kernels.bench.timing import by_cublas, fault, prepared, rotated
 from cuda_kernels.build.ahead import compile_ahead
@@ -173,8 +174,7 @@ def main(arguments=None):
     """Measures, prints a line per product, and writes the record."""
     from cuda_kernels.run import driver
 
-    parser = argparse.ArgumentParser(prog="python -m cuda_kernels.lab.tuning", description=__doc__.split("\n\n")[0])
-    parser.add_argument("--json", required=True, help="write the record to this file")
+    parser = recording_parser_of("cuda_kernels.lab.tuning", __doc__, required=True)
     parser.add_argument("--shapes", type=int, default=150, help="random products")
     parser.add_argument("--seed", type=int, default=SEED, help="of what is drawn (default: %(default)s)")
     parser.add_argument("--seconds", type=float, default=0.0015, help="of a turn; a configuration has three")
@@ -208,4 +208,4 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
-    ended_by(main, "cuda_kernels.lab.tuning")
+    ended_by(main)

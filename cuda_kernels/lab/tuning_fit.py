@@ -7,7 +7,6 @@ configuration over the least one, geometric mean), the rates, and the products w
 `cuda_kernels.lab.tuning_learn` learns what the estimates then still lack.
 """
 
-import argparse
 import json
 import lzma
 import statistics
@@ -17,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cuda_kernels.bench.record import ended_by
+from cuda_kernels.bench.command import ended_by, parser_of
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.matmul.choose.figures import FIGURES, Figures
 from cuda_kernels.matmul.choose.model import Estimates, in_16_bits, misalignment_of
@@ -180,7 +179,7 @@ def fit(measured, start=START, rounds=6):
 
 def main(arguments=None):
     """Prints the fit."""
-    parser = argparse.ArgumentParser(prog="python -m cuda_kernels.lab.tuning_fit", description=__doc__.split("\n\n")[0])
+    parser = parser_of("cuda_kernels.lab.tuning_fit", __doc__)
     parser.add_argument("records", nargs="+", help="files that `python -m cuda_kernels.lab.tuning --json FILE` wrote")
     parser.add_argument("--rounds", type=int, default=6, choices=range(1000), metavar="N",
                         help="of the fit, some seconds each; 0 shows the rates as they are")
@@ -210,4 +209,4 @@ def summary(measured, estimated):
 
 
 if __name__ == "__main__":
-    ended_by(main, "cuda_kernels.lab.tuning_fit")
+    ended_by(main)

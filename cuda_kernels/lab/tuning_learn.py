@@ -9,7 +9,6 @@ of them. Records may be of several GPUs; one that is named twice counts twice. -
 and prints what choosing by the trees that `matmul` has now costs at these records.
 """
 
-import argparse
 import json
 import tempfile
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cuda_kernels.bench.record import ended_by
+from cuda_kernels.bench.command import ended_by, parser_of
 from cuda_kernels.lab.tuning_fit import START, read_each, summary
 from cuda_kernels.matmul.choose.figures import FIGURES
 from cuda_kernels.matmul.choose.trees import Trees, features
@@ -121,7 +120,7 @@ def foreseen(lesson, folds=FOLDS):
 
 def main(arguments=None):
     """Prints what the trees are worth; writes them with --write."""
-    parser = argparse.ArgumentParser(prog="python -m cuda_kernels.lab.tuning_learn", description=__doc__.split("\n\n")[0])
+    parser = parser_of("cuda_kernels.lab.tuning_learn", __doc__)
     parser.add_argument("records", nargs="+", type=Path, metavar="RECORD", help="files that cuda_kernels.lab.tuning wrote")
     group = parser.add_mutually_exclusive_group()
     group.add_argument("--write", metavar="FILE", help="learn from all products, and write the trees")
@@ -153,4 +152,4 @@ def _print(title, each, estimated):
 
 
 if __name__ == "__main__":
-    ended_by(main, "cuda_kernels.lab.tuning_learn")
+    ended_by(main)

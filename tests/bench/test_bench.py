@@ -13,7 +13,7 @@ from places import DATA
 
 import cuda_kernels
 from cuda_kernels import KERNELS
-from cuda_kernels.bench import compare_with_cublas, default_variants, host, libraries, record, run, timing
+from cuda_kernels.bench import command, compare_with_cublas, default_variants, host, libraries, record, run, timing
 from cuda_kernels.bench.programs import programs
 from cuda_kernels.bench.record import Product, Row
 from cuda_kernels.bench.run import Choice
@@ -82,7 +82,7 @@ def library(monkeypatch):
     monkeypatch.setattr(turns, "ROTATED", 1e5)
     monkeypatch.setattr(timing, "array_library", lambda: made)
     monkeypatch.setattr(run, "cublas_library", lambda: made)
-    monkeypatch.setattr(record, "driver_version", lambda: "580.0")
+    monkeypatch.setattr(command, "driver_version", lambda: "580.0")
     monkeypatch.setattr(launch, "device_name", lambda: "a GPU")
     monkeypatch.setattr(launch, "compute_capability", lambda: (9, 0))
     small = {name: replace(found, cases=lambda sizes, name=name: [("matmul", SMALL, "auto")] * 3) for name, found in

@@ -7,7 +7,6 @@ numba-cuda with NVVM of CUDA 13.0; without them the PTX of that language stays a
 to versions.json beside the PTX.
 """
 
-import argparse
 import json
 import lzma
 import re
@@ -15,6 +14,8 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from cuda_kernels.bench.command import ended_by, parser_of
 
 HERE = Path(__file__).parent
 FLAGS = ("-arch=sm_90a", "-std=c++17", "-O3", "-lineinfo", "-ptx")
@@ -91,7 +92,7 @@ def main(arguments=None):
     """Compiles all that there is a compiler for."""
     from cuda_kernels.conformance.foreign.row import DATA
 
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = parser_of("cuda_kernels.conformance.foreign.build", __doc__)
     parser.add_argument("--nvcc")
     parser.add_argument("--triton", metavar="PYTHON")
     parser.add_argument("--numba", metavar="PYTHON")
@@ -114,4 +115,4 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
-    main()
+    ended_by(main)

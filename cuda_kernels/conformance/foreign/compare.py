@@ -7,15 +7,14 @@ within APART; wavefronts must be equal class by class, or `reasons` says why the
 wavefronts without a reason.
 """
 
-import argparse
 import json
 import lzma
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
+from cuda_kernels.bench.command import ended_by, parser_of
 from cuda_kernels.conformance.foreign import ROWS
 from cuda_kernels.conformance.foreign.gpu import digest, unpacked
 from cuda_kernels.conformance.foreign.reasons import REASONS
@@ -147,7 +146,7 @@ def read(path):
 
 def main(arguments=None):
     """As the module says."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = parser_of("cuda_kernels.conformance.foreign.compare", __doc__)
     parser.add_argument("file", type=Path)
     parser.add_argument("--rows", nargs="+", choices=list(ROWS), metavar="NAME")
     parser.add_argument("--data", type=Path, default=DATA)
@@ -160,4 +159,4 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    ended_by(main)

@@ -20,13 +20,13 @@ from pathlib import Path
 
 import numpy as np
 
-from cuda_kernels.bench import where_and_when
+from cuda_kernels.bench.command import ended_by, recording_parser_of, where_and_when
 from cuda_kernels.conformance import ncu
 from cuda_kernels.conformance.foreign import ROWS
 from cuda_kernels.conformance.foreign.row import DATA, array_of
 from cuda_kernels.run.device import gpu_problem
 from simlayout.errors import DeviceError
-from simlayout.files import check_writable, write_whole
+from simlayout.files import write_whole
 
 SASS = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
 PIPE = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
@@ -155,8 +155,7 @@ def verdict(made):
 
 def main(arguments=None):
     """As the module says; returns 1 if a result is wrong."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--json", type=Path)
+    parser = recording_parser_of("cuda_kernels.conformance.foreign.gpu", __doc__)
     parser.add_argument("--rows", nargs="+", choices=list(ROWS), metavar="NAME", default=in_order(ROWS))
     parser.add_argument("--no-counters", action="store_true")
     parser.add_argument("--data", type=Path, default=DATA)
@@ -167,8 +166,6 @@ def main(arguments=None):
     missing = gpu_problem() or (None if options.no_counters else ncu.problem())
     if missing:
         raise DeviceError(missing)
-    if options.json:
-        check_writable(options.json)
     made = run(options.rows, options.data, not options.no_counters)
     for row in made:
         print(f"{row['name']:<26}{verdict(row)}")
@@ -180,4 +177,4 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    ended_by(main)

@@ -6,7 +6,6 @@ PATTERN: of names of cases, as of files ("cvt.*.f16.*"). Prints what differs and
 instruction differs. FOLDER: gets the operands and the GPU's results of every chosen case, .npz.
 """
 
-import argparse
 import os
 import sys
 import time
@@ -15,13 +14,13 @@ from pathlib import Path
 
 import numpy as np
 
+from cuda_kernels.bench.command import ended_by, recording_parser_of
 from cuda_kernels.conformance.opcodes.device import Device, loaded
 from cuda_kernels.conformance.opcodes.forms import chosen
 from cuda_kernels.conformance.opcodes.judge import judge, trimmed
 from cuda_kernels.conformance.opcodes.operands import operands
 from cuda_kernels.conformance.opcodes.record import summary, write
 from simlayout.errors import DeviceError, SimlayoutError
-from simlayout.files import check_writable
 from simlayout.workers import workers
 
 
@@ -54,8 +53,7 @@ def compared(cases, seed, keep=None):
 
 def main(arguments=None):
     """As the module says."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--json", type=Path)
+    parser = recording_parser_of("cuda_kernels.conformance.opcodes", __doc__)
     parser.add_argument("--only", nargs="+", metavar="PATTERN", default=[])
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keep", type=Path, metavar="FOLDER")
@@ -63,8 +61,6 @@ def main(arguments=None):
     cases = chosen(options.only)
     if not cases:
         raise SimlayoutError(f"no instruction of the table is named like {' or '.join(options.only)}")
-    if options.json:
-        check_writable(options.json)
     if options.keep:
         options.keep.mkdir(parents=True, exist_ok=True)
     start = time.perf_counter()
@@ -74,9 +70,9 @@ def main(arguments=None):
     if options.json:
         given = sys.argv[1:] if arguments is None else arguments
         about["command"] = " ".join(["python -m cuda_kernels.conformance.opcodes", *given])
-        write(options.json, {**about, "date": str(date.today()), "seed": options.seed}, verdicts, refused)
+        write(Path(options.json), {**about, "date": str(date.today()), "seed": options.seed}, verdicts, refused)
     return int(any(verdict.different for verdict in verdicts))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    ended_by(main)

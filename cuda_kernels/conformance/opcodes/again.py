@@ -5,11 +5,10 @@
 The digests of all results are compared. Returns 1 if an instruction differs.
 """
 
-import argparse
 import os
-import sys
 from pathlib import Path
 
+from cuda_kernels.bench.command import ended_by, parser_of
 from cuda_kernels.conformance.opcodes.forms import AnyCase, chosen
 from cuda_kernels.conformance.opcodes.judge import digest, expected
 from cuda_kernels.conformance.opcodes.operands import operands
@@ -38,7 +37,7 @@ def compared(data: dict, cases: list[AnyCase]) -> list[str]:
 
 def main(arguments=None) -> int:
     """As the module says."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = parser_of("cuda_kernels.conformance.opcodes.again", __doc__)
     parser.add_argument("file", type=Path)
     parser.add_argument("--only", nargs="+", metavar="PATTERN", default=[])
     options = parser.parse_args(arguments)
@@ -50,4 +49,4 @@ def main(arguments=None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    ended_by(main)

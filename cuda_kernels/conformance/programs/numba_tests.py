@@ -3,10 +3,10 @@
     python -m cuda_kernels.conformance.programs.numba_tests --json FILE [--modules NAME ...] [--only machine|cudasim]
 
 Each module of tests runs in a process of its own, by pytest; Numba is imported once. It needs numba-cuda, pytest, and what
-those tests import: cffi, filecheck, psutil, scipy. The table says of every test that did not pass why.
+those tests import: cffi, filecheck, psutil, scipy. The table says of every test that did not pass why; what FILE holds of
+other modules stays.
 """
 
-import argparse
 import json
 import os
 import subprocess
@@ -21,7 +21,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from cuda_kernels.bench.command import ended_by, recording_parser_of
 from cuda_kernels.conformance.programs.numba_reasons import TOO_LARGE, area_of, reason_of
+from simlayout.files import write_whole
 from simlayout.programs.children import inherited
 
 FOLDERS = "doc_examples", "cudapy", "cudadrv", "nrt", "core", "nocuda"
@@ -189,19 +191,17 @@ def _once(tests):
 
 def main() -> None:
     """Runs the tests and writes the table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])      # type: ignore[union-attr]
-    parser.add_argument("--json", type=Path, required=True, metavar="FILE", help="where the table is written, after what is "
-                        "there already")
+    parser = recording_parser_of("cuda_kernels.conformance.programs.numba_tests", __doc__, required=True)
     parser.add_argument("--modules", nargs="+", metavar="NAME", help="such as cudapy.test_print; all by default")
     parser.add_argument("--only", choices=("machine", "cudasim"), help="both by default")
     parser.add_argument("--limit", type=float, default=LIMIT, metavar="SECONDS", help="for each test")
     given = parser.parse_args()
     table = run(given.modules or modules_of_tests(), [given.only] if given.only else ("machine", "cudasim"), given.limit)
-    if given.json.exists():
+    if os.path.exists(given.json):
         table = table.after(read(given.json))
-    given.json.write_text(json.dumps(asdict(table), indent=1) + "\n")
+    write_whole(given.json, json.dumps(asdict(table), indent=1) + "\n")
     print(table.text())
 
 
 if __name__ == "__main__":
-    main()
+    ended_by(main)

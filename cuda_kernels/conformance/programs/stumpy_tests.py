@@ -4,12 +4,12 @@
 
 FOLDER: `tests` of stumpy's source distribution (pip download --no-deps --no-binary stumpy stumpy), of the version that is
 installed; it needs stumpy, numba-cuda, pytest and pandas. Each module runs in a process of its own, under CUDASIM and right
-after that on the machine, both with compiled CPU code; neither looks for hazards. What is measured is the time of a core of
-the whole process, and inside of its launches: imports, NumPy twins of the tests and what Numba compiles for the CPU are
-outside of them and the same for both; what numba-cuda compiles for a GPU is outside of them too, and CUDASIM has none.
+after that on the machine, both with compiled CPU code; neither looks for hazards. FILE is written after each module. What is
+measured is the time of a core of the whole process, and inside of its launches: imports, NumPy twins of the tests and what
+Numba compiles for the CPU are outside of them and the same for both; what numba-cuda compiles for a GPU is outside of them
+too, and CUDASIM has none.
 """
 
-import argparse
 import json
 import os
 import sys
@@ -23,15 +23,16 @@ from tempfile import TemporaryDirectory
 from typing import NoReturn
 from xml.etree import ElementTree
 
+from cuda_kernels.bench.command import ended_by, recording_parser_of
 from cuda_kernels.conformance.programs.numba_child import limited
 from cuda_kernels.conformance.programs.numba_reasons import reason_of
 from cuda_kernels.conformance.programs.numba_tests import Result
 from cuda_kernels.conformance.programs.stumpy_clock import VARIABLE
+from simlayout.files import write_whole
 from simlayout.programs.children import inherited
 
 LIMIT = 3600
 """Seconds that a module may take."""
-
 
 SIDES = "cudasim", "machine"
 
@@ -145,17 +146,15 @@ def run(folder: Path, modules: Sequence[str]) -> Iterator[Record]:
 
 def main() -> None:
     """Runs the tests and writes the record."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])      # type: ignore[union-attr]
+    parser = recording_parser_of("cuda_kernels.conformance.programs.stumpy_tests", __doc__, required=True)
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="stumpy's tests")
-    parser.add_argument("--json", type=Path, required=True, metavar="FILE",
-                        help="where the record is written, after each module")
     parser.add_argument("--modules", nargs="+", metavar="NAME", help="such as test_gpu_stump; all by default")
     given = parser.parse_args()
     folder = given.folder.resolve()
     for record in run(folder, given.modules or modules_of_tests(folder)):
-        given.json.write_text(json.dumps(asdict(record), indent=1) + "\n")
+        write_whole(given.json, json.dumps(asdict(record), indent=1) + "\n")
         print(record.text(), flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    ended_by(main)

@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from cuda_kernels.bench import where_and_when
+from cuda_kernels.bench.command import where_and_when
 from simlayout.files import write_whole
 
 FOLDER = Path(__file__).parent
