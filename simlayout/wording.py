@@ -31,6 +31,24 @@ def meant(word, known):
     return f" (did you mean {near[0]}?)" if near else ""
 
 
+def are(number):
+    """The verb behind a number of things.
+
+    >>> are(1), are(2)
+    ('is', 'are')
+    """
+    return "is" if number == 1 else "are"
+
+
+def by(size):
+    """A size along several axes.
+
+    >>> by((4, 2, 1))
+    '4 x 2 x 1'
+    """
+    return " x ".join(map(str, size))
+
+
 def ranges(numbers):
     """Ascending numbers as their runs.
 

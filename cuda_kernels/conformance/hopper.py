@@ -18,6 +18,7 @@ import numpy as np
 
 from cuda_kernels.bench.command import ended_by, recording_parser_of, where_and_when
 from cuda_kernels.conformance import ncu
+from cuda_kernels.conformance.measure import WAVEFRONTS
 from cuda_kernels.kernels.hopper.config import HOPPER, Hopper
 from cuda_kernels.kernels.hopper.epilogue import EPILOGUES
 from cuda_kernels.kernels.hopper.plan import plan_of
@@ -31,7 +32,7 @@ from simlayout.hardware.tables.arch import LANES
 from simlayout.nsight import source_page
 from simlayout.plan import sass_class
 
-METRICS = {"gmma": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_gmma.sum", "bank_writes": "l1tex__data_bank_writes.sum"}
+METRICS = {"gmma": WAVEFRONTS.format("gmma"), "bank_writes": "l1tex__data_bank_writes.sum"}
 
 CASES = (
     (Hopper(), (1024, 1536, 512)), (Hopper(a_major="MN", b_major="MN"), (1024, 1536, 512)),

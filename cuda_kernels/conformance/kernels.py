@@ -27,6 +27,7 @@ from cuda_kernels.bench.sets import default_variants
 from cuda_kernels.build.assembler import program
 from cuda_kernels.build.compile import ptx
 from cuda_kernels.conformance import ncu
+from cuda_kernels.conformance.measure import WAVEFRONTS
 from cuda_kernels.conformance.sass import attribute, disassemble
 from cuda_kernels.kernels import KERNELS, named
 from simlayout.errors import DeviceError
@@ -38,8 +39,7 @@ from simlayout.plan import sass_class
 from simlayout.progress import progress
 from simlayout.workers import workers
 
-PIPE = {"l1tex ld": ("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum", ("LDS", "LDSM")),
-        "l1tex st": ("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum", ("STS", "STSM"))}
+PIPE = {"l1tex ld": (WAVEFRONTS.format("ld"), ("LDS", "LDSM")), "l1tex st": (WAVEFRONTS.format("st"), ("STS", "STSM"))}
 """The pipe's own wavefront counters and the SASS classes that each holds. They also count what other clients of the pipe
 cost: where a kernel loads global memory through L1 meanwhile they run a few percent above, so they are shown only."""
 

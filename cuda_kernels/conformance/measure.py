@@ -11,10 +11,11 @@ import numpy as np
 
 from cuda_kernels.conformance import ncu, probe
 from simlayout.hardware.banks import records
+from simlayout.nsight.reports import CONFLICTS
 
 WAVEFRONTS = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
-CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{}.sum"
-COPIES = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldgsts.sum"
+SASS_WAVEFRONTS = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
+"""Counters of Nsight Compute: of the pipe, by what goes through it; and of the instructions of one opcode of SASS alone."""
 
 COUNTERS = {
     "load": (WAVEFRONTS.format("ld"), CONFLICTS.format("ld")),
@@ -23,7 +24,7 @@ COUNTERS = {
     "stmatrix": (WAVEFRONTS.format("st"), CONFLICTS.format("st")),
     "reduction": (WAVEFRONTS.format("atom"), CONFLICTS.format("atom"), WAVEFRONTS.format("ld")),
     "atomic": (WAVEFRONTS.format("atom"), CONFLICTS.format("atom"), WAVEFRONTS.format("ld")),
-    "copy": (COPIES,),
+    "copy": (SASS_WAVEFRONTS.format("ldgsts"),),
 }
 """Kind of instruction -> counters of wavefronts, of conflicts and, for atomics that are loops, of the loop's loads.
 

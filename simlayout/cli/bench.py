@@ -2,8 +2,7 @@
 
 from simlayout.cli import registry
 from simlayout.cli.options import add, add_own
-from simlayout.cli.text import fit
-from simlayout.files import STDIO
+from simlayout.cli.text import teller
 
 EXAMPLES = """
     simlayout bench                                       # matmul beside cuBLAS: squares layers few transposes random
@@ -51,12 +50,8 @@ def describe(parser):
 
 def bench(options):
     """`simlayout bench`."""
-    def say(text):
-        if options.json != STDIO:
-            print(fit(text), flush=True)
-
     chosen = registry.BenchChoice(tuple(options.sets), tuple(options.sizes), tuple(options.only), options.rounds,
                                   options.seconds, options.follow, options.triton, options.untuned, options.json,
                                   options.plot, options.seed)
-    registry.bench(chosen, say)
+    registry.bench(chosen, teller(options.json))
     return 0

@@ -6,9 +6,8 @@ from dataclasses import fields
 from simlayout.cli import registry
 from simlayout.cli.options import add, add_own
 from simlayout.cli.options import kernels as kernel_names
-from simlayout.cli.text import field, fit, tell
+from simlayout.cli.text import field, fit, tell, teller
 from simlayout.errors import DeviceError, SimlayoutError
-from simlayout.files import STDIO
 from simlayout.kernel import Problem
 from simlayout.progress import progress
 
@@ -75,7 +74,7 @@ def gemm(options):
     device = _device(options.device, kernel)
     default = GPU_SIZE if device == "gpu" else CPU_SIZE
     problem = [getattr(options, name) or default[name] for name in "MNK"]
-    say = _nothing if options.json == STDIO else _say
+    say = teller(options.json)
     announce_cost(kernel, problem, device)
     say(_heading(kernel, problem, device))
     with progress("CTAs") as moved:
@@ -110,14 +109,6 @@ def _device(device, kernel):
     if missing or (missing := registry.gpu_problem(kernel.needs)):
         raise DeviceError(missing)
     return "gpu"
-
-
-def _say(text):
-    print(fit(text), flush=True)
-
-
-def _nothing(text):
-    pass
 
 
 def _heading(kernel, problem, device):

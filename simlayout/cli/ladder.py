@@ -4,9 +4,9 @@ import sys
 
 from simlayout.cli import registry
 from simlayout.cli.options import add, add_own
-from simlayout.cli.text import fit, json_text, paint
+from simlayout.cli.text import json_text, teller
 from simlayout.errors import SimlayoutError
-from simlayout.files import STDIO, deliver
+from simlayout.files import deliver
 from simlayout.progress import progress
 from simlayout.wording import counted, meant
 
@@ -55,11 +55,10 @@ def ladder(options):
     if options.sizes and not on_gpu:
         raise SimlayoutError("--sizes are of products on a GPU, and on the CPU machine each rung multiplies one tile: leave "
                              "out --sizes")
-    say = _silent if options.json == STDIO else _say
+    say = teller(options.json)
     rungs = registry.rungs(options.tutorial)
     column = max(map(len, (head(0).split("  ")[0], *(rung.label for rung in rungs))))
-    if options.json != STDIO:
-        print(fit("\n".join([head(column), *(line(rung, column) for rung in rungs)])), flush=True)
+    say("\n".join([head(column), *(line(rung, column) for rung in rungs)]))
     if on_gpu:
         return _measure(options, say)
     print(f"simlayout: {counted(len(rungs), 'rung')}, each multiplies one tile on the CPU machine", file=sys.stderr,
@@ -72,14 +71,6 @@ def ladder(options):
     if options.json:
         deliver(options.json, json_text({"device": "CPU machine", "rungs": rows}) + "\n")
     return 0 if all(row["right"] and row["as_predicted"] for row in rows) else 1
-
-
-def _say(text, colour=None):
-    print(paint(fit(text), colour), flush=True)
-
-
-def _silent(text, colour=None):
-    pass
 
 
 FORM = "{:{}}  {:>7}  {:>7}  {:>9}  {}"

@@ -5,7 +5,7 @@ from os.path import basename
 
 from simlayout.cli.options import add, add_own, integer
 from simlayout.cli.text import cut, field, fit, tell
-from simlayout.wording import counted
+from simlayout.wording import by, counted
 
 EXAMPLES = """
     simlayout ncu report.ncu-rep
@@ -82,7 +82,7 @@ def _report(found, lines):
 
 def _text(found, lines):
     launch = found.launch
-    place = [f"grid {_by(launch.grid)}, block {_by(launch.block)}"] if launch.grid and launch.block else []
+    place = [f"grid {by(launch.grid)}, block {by(launch.block)}"] if launch.grid and launch.block else []
     told = [field("kernel", re.sub(r"\[abi:[^\]]*\]", "", launch.name)),      # Numba's tag, 100 letters long
             field("launch", ", ".join([_which(launch), *place, *filter(None, [launch.device])]))]
     if not launch.has_lines:
@@ -97,10 +97,6 @@ def _text(found, lines):
 
 def _which(launch):
     return str(launch.number) if launch.times == 1 else f"{launch.number} and {launch.times - 1} more, added up"
-
-
-def _by(size):
-    return " x ".join(map(str, size))
 
 
 def _lines(found, lines):

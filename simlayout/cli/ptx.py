@@ -6,7 +6,7 @@ from os.path import basename
 from simlayout.cli.options import add, given_text
 from simlayout.cli.run_ptx import source_of
 from simlayout.cli.text import field, fit, tell
-from simlayout.wording import counted
+from simlayout.wording import by, counted
 
 EXAMPLES = """
     simlayout ptx transpose.ptx
@@ -123,8 +123,8 @@ def _entry(entry):
 
 def _block(entry):
     if entry["required_block"]:
-        text = " x ".join(map(str, entry["required_block"])) + ", required"
+        text = by(entry["required_block"]) + ", required"
     else:
         text = f"at most {entry['most_threads']} threads" if entry["most_threads"] else "any"
-    cluster = " x ".join(map(str, entry["required_cluster"] or ()))
+    cluster = by(entry["required_cluster"] or ())
     return text + (f"; clusters of {cluster} CTAs, required" if cluster else "")

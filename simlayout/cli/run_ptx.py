@@ -18,6 +18,7 @@ from simlayout.cli.text import cut, field, fit, tell
 from simlayout.errors import HazardError, SimlayoutError
 from simlayout.files import STDIO, check_writable, make_folder, write_whole
 from simlayout.progress import progress
+from simlayout.wording import by
 
 NOTES = f"""
     Of PTX: that of any compiler, nvcc -ptx -lineinfo, Triton's .asm["ptx"], numba.cuda.compile_ptx. Each parameter of the
@@ -243,7 +244,7 @@ def _launch(entry, options):
 
 def _text(entry, options, trace, arrays, changed, wrong, saved):
     told = _launch(entry, options)
-    lines = [field("entry", entry.name), field("launch", f"grid {_by(told['grid'])}, block {_by(told['block'])}, "
+    lines = [field("entry", entry.name), field("launch", f"grid {by(told['grid'])}, block {by(told['block'])}, "
                                                f"{options.shared} bytes of dynamic shared memory"), ""]
     lines += [cut(line) if line[:6].strip().isdigit() else fit(line)
               for line in trace.listing(options.lines != "shared", ptx=options.lines == "ptx").splitlines()]
@@ -255,10 +256,6 @@ def _text(entry, options, trace, arrays, changed, wrong, saved):
     lines += [field("saved", f"{name}: {file}") for name, file in saved.items()]
     found = f"{len(trace.hazards)}, see above" if trace.hazards else "not looked for" if options.hazards == "off" else "none"
     return "\n".join([*lines, field("hazards", found)])
-
-
-def _by(size):
-    return " x ".join(map(str, size))
 
 
 def _described(array, changed):

@@ -114,6 +114,16 @@ def field(label, value, column=LABEL):
     return "\n".join(wrap(str(value), width(), initial_indent=f"{label:<{column}}", subsequent_indent=" " * column))
 
 
+def teller(target):
+    """What prints a text at once, fitted and perhaps in one of CODES, while a command works; nothing where its answer alone
+    goes to stdout: the target of its JSON is "-"."""
+    def say(text, colour=None):
+        if target != STDIO:
+            print(paint(fit(text), colour), flush=True)
+
+    return say
+
+
 def tell(target, value, text):
     """A command's answer: the text on stdout; the value as one JSON object in its place where the target is "-", or beside
     it in the file that the target names. value, text: themselves, or functions that make them."""

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from simlayout.cli import registry
 from simlayout.cli.options import add, add_own, given_file, integer
-from simlayout.cli.text import fit, json_text, tell
+from simlayout.cli.text import fit, json_text, tell, teller
 from simlayout.errors import SimlayoutError
-from simlayout.files import STDIO, deliver
+from simlayout.files import deliver
 
 EXAMPLES = """
     simlayout tune 4096 4096 4096                          # f16, as torch multiplies a @ w.T
@@ -96,14 +96,9 @@ def _refuse_others(options):
 def _measure(options):
     """Measures what the options ask for; the JSON has what was kept, also where an interrupt ends it."""
     vars(options).update({name: usual for name, usual in options.usual.items() if getattr(options, name) is None})
-
-    def say(text):
-        if options.json != STDIO:
-            print(fit(text), flush=True)
-
     found = []
     try:
-        registry.tune_all(_products(options), options.seconds or registry.TUNE_SECONDS, say, found)
+        registry.tune_all(_products(options), options.seconds or registry.TUNE_SECONDS, teller(options.json), found)
     finally:
         if found and options.json:
             deliver(options.json, json_text(_plain(found)) + "\n")

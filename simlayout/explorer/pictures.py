@@ -8,6 +8,7 @@ from simlayout.hardware.matrix.tma import TensorMap
 from simlayout.plots import landing
 from simlayout.plots.style import colour_of
 from simlayout.plots.wgmma import operand_panel
+from simlayout.wording import by
 
 LINES = 8                   # of 128 bytes, after which every swizzle repeats
 
@@ -38,7 +39,7 @@ def pictures(plan, instruction):
 
 def _boxes(what, tensor):
     """(the Panel of a TensorMap's box, its bytes)."""
-    size = " x ".join(str(n) for n in tensor.shape if n > 1)
+    size = by(n for n in tensor.shape if n > 1)
     title = f"{what} of {size} {tensor.dtype}, {swizzle_mode(tensor.swizzle)}"
     return replace(landing(tensor, LINES), title=title), tensor.box_bytes
 

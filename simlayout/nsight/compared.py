@@ -10,6 +10,7 @@ from simlayout.nsight.predicted import Place, Prediction, Sums
 from simlayout.nsight.reports import COUNTERS, Launch, short
 from simlayout.nsight.source_page import Counted
 from simlayout.programs.report import SUMMED
+from simlayout.wording import by
 
 EQUAL, DIFFERENT, NOT_COMPARED = "equal", "DIFFERENT", "not compared"
 
@@ -148,9 +149,9 @@ def _check_shapes(launches, prediction):
         if None in shape:
             continue
         if not left.get(shape):
-            traced = "; ".join(f"grid {_by(g)}, block {_by(b)}" for g, b, _ in prediction.shapes)
+            traced = "; ".join(f"grid {by(g)}, block {by(b)}" for g, b, _ in prediction.shapes)
             raise SimlayoutError(f"the trace is of another launch of {prediction.name}: {traced}; the report's launch "
-                                 f"{one.number} has grid {_by(one.grid)}, block {_by(one.block)}")
+                                 f"{one.number} has grid {by(one.grid)}, block {by(one.block)}")
         left[shape] -= 1
 
 
@@ -159,12 +160,8 @@ def _names(launches):
 
 
 def _listed(launches):
-    return "; ".join(f"{one.number}: {short(one.name)}" + (f", grid {_by(one.grid)}, block {_by(one.block)}"
+    return "; ".join(f"{one.number}: {short(one.name)}" + (f", grid {by(one.grid)}, block {by(one.block)}"
                                                          if one.grid and one.block else "") for one in launches)
-
-
-def _by(size):
-    return " x ".join(map(str, size))
 
 
 # ---- line by line ------------------------------------------------------------------------------------------------------

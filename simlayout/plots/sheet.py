@@ -13,6 +13,7 @@ from simlayout.plots.kinds import Kind
 from simlayout.plots.library import matplotlib, shown_figure
 from simlayout.plots.panel import BOLD
 from simlayout.plots.place import inches, one_axes
+from simlayout.wording import by
 
 PROBLEM = 4096, 4096, 4096
 IDEAL, EXCESS = style.NAMED["ideal"], style.NAMED["excess"]
@@ -72,7 +73,7 @@ def sheet_of(counts: Iterable[AccessCount], title: str, bounds: str = "", clocks
 def plan_sheet(plan: Any, problem: tuple[int, int, int] = PROBLEM, name: str = "", dtype: str = "") -> Sheet:
     """The Sheet of a plan (anything with `predict(M, N, K)`) for one problem. name, dtype: of the kernel, for the title."""
     prediction = plan.predict(*problem)
-    size = " x ".join(map(str, problem)) + (f", {dtype}" if dtype else "")
+    size = by(problem) + (f", {dtype}" if dtype else "")
     title = f"{name or getattr(plan, 'name', 'plan')}: shared memory in {size}"
     bounds = f"per K step of a CTA: {prediction.clocks}: bound by {prediction.bound}; {prediction.steps} K steps"
     clocks = ("shared memory", prediction.shared_clocks), (prediction.multiplied_by, round(prediction.mma_clocks))

@@ -8,12 +8,12 @@ from os.path import basename
 from time import perf_counter
 
 from simlayout.machine.engine.hazards import Hazard
-from simlayout.machine.engine.listing import line_text
+from simlayout.machine.engine.listing import FOOT, line_text
 from simlayout.machine.engine.worst import Worst, worst_of
 from simlayout.programs.device import Launched
 from simlayout.programs.mend import Mend, mends
 from simlayout.programs.uses import Uses
-from simlayout.wording import counted
+from simlayout.wording import by, counted
 
 SUMMED = ("executions", "instructions", "wavefronts", "ideal", "sectors", "least")
 """The counts of a line that add up over launches, and over lines."""
@@ -193,7 +193,6 @@ class Report:
 
 HEAD = ("line", "instructions", "wavefronts", "ideal", "excess", "sectors", "least", "source")
 FORM = "{:>6}  {:>12}  {:>10}  {:>8}  {:>8}  {:>8}  {:>8}  {}"
-FOOT = "* bounded by the model; the hardware's number is not known exactly"
 UNCOALESCED = 2
 """A line of global memory is named if it touches so many times the sectors that its bytes would fill."""
 
@@ -278,7 +277,7 @@ def launches_text(kernel: Kernel) -> str:
 def _by(size):
     """(4, 2, 1) as "4 x 2"."""
     used = size if size[2] > 1 else size[:2] if size[1] > 1 else size[:1]
-    return " x ".join(map(str, used))
+    return by(used)
 
 
 def _cells(line):

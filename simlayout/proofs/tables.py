@@ -6,6 +6,7 @@ from math import prod
 import numpy as np
 
 from simlayout.algebra.exact import exact_offsets
+from simlayout.algebra.layout import flatten
 from simlayout.errors import VerificationError
 
 
@@ -38,7 +39,7 @@ class Table:
     def __init__(self, access, box, start):
         self.access, self.tile, self.used, self.start = access, access.tile, access.used_lanes(), start
         self.form = access.over(access.coordinate, box)
-        self.leaves = [leaf.reshape(-1, access.warp) for leaf in _flat(self.form)]
+        self.leaves = [leaf.reshape(-1, access.warp) for leaf in flatten(self.form)]
 
     @cached_property
     def base(self):
@@ -52,7 +53,7 @@ class Table:
     def _offsets(self, mode, steps):
         """Offsets with leaf number `mode` further by each of some steps, int64 [instructions, lanes, steps]."""
         def offset(step, *leaves):
-            return self.tile(*_nested(self.form, iter([x + step if i == mode else x for i, x in enumerate(leaves)])))
+            return self.tile(*nested(self.form, iter([x + step if i == mode else x for i, x in enumerate(leaves)])))
 
         arguments = [np.array(steps)[None, None], *(leaf[:, :, None] for leaf in self.leaves)]
         return exact_offsets(offset, arguments, f"access {self.access.name!r}",
@@ -90,7 +91,7 @@ class Table:
         shape = getattr(self.tile, "shape", None)
         if shape is None:
             return leaves
-        form = _nested(self.form, iter(leaves))
+        form = nested(self.form, iter(leaves))
         if len(form) == 1 and isinstance(form[0], tuple):
             form = form[0]
         if len(form) == 1:
@@ -103,12 +104,13 @@ class Table:
         return row, lane, self.point(row, lane)
 
 
-def _flat(nested):
-    return [x for item in nested for x in _flat(item)] if isinstance(nested, tuple) else [nested]
+def nested(form, leaves):
+    """The values of an iterator, nested as `form` is: what `flatten` of it takes apart.
 
-
-def _nested(form, leaves):
-    return tuple(_nested(f, leaves) for f in form) if isinstance(form, tuple) else next(leaves)
+    >>> nested(("m", ("k", "l")), iter((1, 2, 3)))
+    (1, (2, 3))
+    """
+    return tuple(nested(f, leaves) for f in form) if isinstance(form, tuple) else next(leaves)
 
 
 def _limits(form, shape):

@@ -17,7 +17,7 @@ from simlayout.machine.engine.trace import Trace
 from simlayout.programs.mend import mends
 from simlayout.programs.report import mend_lines
 from simlayout.programs.uses import Uses
-from simlayout.wording import counted
+from simlayout.wording import are, counted
 
 Line = int | str
 """A line number, "file.py:12", or a text that lines contain."""
@@ -56,7 +56,7 @@ def assert_trace_wavefronts(trace: Trace, line: Line, *, at_most: int) -> None:
     found = chosen(trace, line)
     taken = sum(each.wavefronts for each in found)
     if taken > at_most:
-        raise AssertionError(_told(f"{counted(taken, 'wavefront')} where at most {at_most} {_are(at_most)} allowed", trace,
+        raise AssertionError(_told(f"{counted(taken, 'wavefront')} where at most {at_most} {are(at_most)} allowed", trace,
                                    found))
 
 
@@ -110,10 +110,6 @@ def _missing(trace, every, wanted):
         return f"line {wanted!r} was executed and does not access shared memory"
     known = ", ".join(f"{basename(line.file)}:{line.line}" for line in every)
     return f"no line {wanted!r} in this trace; shared memory is accessed on {known or 'none'}"
-
-
-def _are(count):
-    return "is" if count == 1 else "are"
 
 
 def _told(claim, trace, lines):

@@ -122,7 +122,7 @@ class PlayedGpu:
         used, conflicts, loads = (int(x.sum()) for x in (a.wavefronts, a.conflicts, a.loads))
         of = {"load": "ld", "ldmatrix": "ld", "store": "st", "stmatrix": "st"}.get(row.kind, "atom")
         return {measure.WAVEFRONTS.format("ld"): loads, measure.WAVEFRONTS.format(of): used,
-                measure.CONFLICTS.format(of): conflicts, measure.COPIES: used}
+                measure.CONFLICTS.format(of): conflicts, measure.SASS_WAVEFRONTS.format("ldgsts"): used}
 
 
 def run_probe(job, first, count):

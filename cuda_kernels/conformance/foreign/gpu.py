@@ -24,18 +24,17 @@ from cuda_kernels.bench.command import ended_by, recording_parser_of, where_and_
 from cuda_kernels.conformance import ncu
 from cuda_kernels.conformance.foreign import ROWS
 from cuda_kernels.conformance.foreign.row import DATA, array_of
+from cuda_kernels.conformance.measure import SASS_WAVEFRONTS, WAVEFRONTS
 from cuda_kernels.run.device import gpu_problem
 from simlayout.errors import DeviceError
 from simlayout.files import write_whole
 
-SASS = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
-PIPE = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
 COUNTERS = {
     **{
-        name: SASS.format(op)
+        name: SASS_WAVEFRONTS.format(op)
         for name, op in {"ld": "ld", "ldmatrix": "ldsm", "st": "st", "copy": "ldgsts", "atom": "atom"}.items()
     },
-    **{f"pipe {op}": PIPE.format(op) for op in ("ld", "st", "atom")},
+    **{f"pipe {op}": WAVEFRONTS.format(op) for op in ("ld", "st", "atom")},
     "instructions": "smsp__inst_executed.sum",
 }
 """Name in the record -> counter of Nsight Compute. Those of the pipe also count other clients of it: they are only shown."""

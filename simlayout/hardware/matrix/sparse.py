@@ -13,7 +13,7 @@ from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import InstructionError
 from simlayout.hardware.matrix.fragments_base import fragments_of
 from simlayout.hardware.tables.arch import LANES
-from simlayout.hardware.tables.mma import MmaShape, hint
+from simlayout.hardware.tables.mma import MmaShape, hint, pairs
 from simlayout.hardware.tables.provenance import Provenance
 
 NIBBLES = 8
@@ -87,18 +87,14 @@ class SparseMma(MmaShape):
                 "D": (self.m, self.n, d)}
 
 
-def _pairs(*types):
-    return tuple((a, b) for a in types for b in types)
-
-
 FAMILIES = (
     # depths, (D and C, ...), ((A, B), ...), suffixes
     ((16, 32), ("f32", "f16"), (("f16", "f16"),), ("",)),
     ((16, 32), ("f32",), (("bf16", "bf16"),), ("",)),
     ((8, 16), ("f32",), (("tf32", "tf32"),), ("",)),
-    ((64,), ("f32",), _pairs("e4m3", "e5m2"), ("",)),
-    ((32, 64), ("s32",), _pairs("s8", "u8"), ("", ".satfinite")),
-    ((64, 128), ("s32",), _pairs("s4", "u4"), ("", ".satfinite")),
+    ((64,), ("f32",), pairs("e4m3", "e5m2"), ("",)),
+    ((32, 64), ("s32",), pairs("s8", "u8"), ("", ".satfinite")),
+    ((64, 128), ("s32",), pairs("s4", "u4"), ("", ".satfinite")),
 )
 """Which mma.sp there are, all m16n8 (PTX ISA, mma.sp; every row assembles for sm_90a)."""
 

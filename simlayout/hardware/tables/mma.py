@@ -86,11 +86,16 @@ class QuadPairMma:
         return {"A": (32, 4, a), "B": (16, 8, b), "C": (32, 8, c), "D": (32, 8, d)}
 
 
-def _pairs(*types):
+def pairs(*types):
+    """(type of A, type of B) of an mma that mixes these types.
+
+    >>> pairs("s8", "u8")
+    (('s8', 's8'), ('s8', 'u8'), ('u8', 's8'), ('u8', 'u8'))
+    """
     return tuple((a, b) for a in types for b in types)
 
 
-_FP8, _INT8, _INT4, _B1 = _pairs("e4m3", "e5m2"), _pairs("s8", "u8"), _pairs("s4", "u4"), _pairs("b1")
+_FP8, _INT8, _INT4, _B1 = pairs("e4m3", "e5m2"), pairs("s8", "u8"), pairs("s4", "u4"), pairs("b1")
 _WRAP_OR_CLAMP, _BITWISE = ("", ".satfinite"), (".xor.popc", ".and.popc")
 
 FAMILIES = (

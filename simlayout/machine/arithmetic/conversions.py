@@ -234,7 +234,7 @@ def to_float(target: str, source: str, mode: str, ftz: bool = False, sat: bool =
         return _keeping_nan(target, to_float(target, "number", mode, ftz))
     wide = _wide_flushed if ftz and source == "f32" and target != "f16" else WIDE[source]      # F2F.F16.F32 has no .FTZ
     encode = encoder(target, mode or "rn", satfinite)
-    before = _clamped if sat else rectified if relu else same
+    before = saturate_f64 if sat else rectified if relu else same
 
     if target != "f32":
         def to_half(x):
@@ -275,11 +275,6 @@ def _keeping_nan(name, convert):
     return converted
 
 
-def _clamped(x):
-    """.sat before rounding, which changes neither 0 nor 1."""
-    return select(x > _Z, select(x < _ONE, x, _ONE), _Z)
-
-
 def rectified(x: Carrier) -> Carrier:
     """.relu before rounding: numbers below zero, and -0, become +0; NaN stays.
 
@@ -290,7 +285,7 @@ def rectified(x: Carrier) -> Carrier:
 
 
 def saturate_f64(x: Carrier) -> Carrier:
-    """cvt.sat of f64: at least +0, at most 1; NaN becomes +0.
+    """.sat of f64, or of what is rounded behind it, which changes neither 0 nor 1: at least +0, at most 1; NaN becomes +0.
 
     >>> float(saturate_f64(np.float64(-3)))
     0.0
@@ -341,7 +336,7 @@ def whole_half(name: str, mode: str, sat: bool = False) -> Callable:
     '0x4000'
     """
     whole, wide, encode = TO_WHOLE[mode], WIDE[name], encoder(name)
-    before = _clamped if sat else same
+    before = saturate_f64 if sat else same
 
     def convert(x):
         return encode(before(whole(wide(x))))

@@ -7,8 +7,10 @@ through one say which coordinate they mean. A load that meets another one uses a
 import numpy as np
 
 from simlayout.algebra import dtype_of
+from simlayout.algebra.layout import flatten
 from simlayout.errors import MachineError
 from simlayout.hardware.tables.arch import LANES
+from simlayout.proofs.tables import nested
 
 UNKNOWN = -1
 """The mark of bytes of which nothing was declared."""
@@ -65,7 +67,7 @@ class _Declared:
     def __init__(self, access):
         self.access = access
         form = access.coordinate(*access.points())
-        self.leaves = len(_flat(form))
+        self.leaves = len(flatten(form))
         self.bits = 62 // self.leaves
         self.step = 1 << self.bits * self._neighbours(form)
 
@@ -74,8 +76,8 @@ class _Declared:
             return 0
         offsets = self.access.offsets()
         for number in range(self.leaves):
-            moved = [leaf + (i == number) for i, leaf in enumerate(_flat(form))]
-            if (self.access.tile(*_nested(form, iter(moved))) == offsets + 1).all():
+            moved = [leaf + (i == number) for i, leaf in enumerate(flatten(form))]
+            if (self.access.tile(*nested(form, iter(moved))) == offsets + 1).all():
                 return number
         raise MachineError(f"access {self.access.name!r}: the elements of one {self.access.instruction} are not neighbours "
                            "in its tile: see simlayout.verify")
@@ -86,14 +88,6 @@ class _Declared:
             raise MachineError(f"the index function of {access.name!r} was called with {len(arguments)} arguments; its "
                                f"access has {', '.join(access.domain)}")
         first = np.zeros(LANES, np.int64)
-        for i, leaf in enumerate(_flat(access.coordinate(*arguments))):
+        for i, leaf in enumerate(flatten(access.coordinate(*arguments))):
             first += np.asarray(leaf, np.int64) << self.bits * i
         return Marks(access.name, first, self.step, dtype_of(access.dtype).bytes)
-
-
-def _flat(nested):
-    return [x for item in nested for x in _flat(item)] if isinstance(nested, tuple) else [nested]
-
-
-def _nested(form, leaves):
-    return tuple(_nested(f, leaves) for f in form) if isinstance(form, tuple) else next(leaves)

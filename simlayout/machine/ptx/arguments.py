@@ -13,7 +13,7 @@ from simlayout.errors import MachineError
 from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.ptx.lower import aligned
 from simlayout.machine.ptx.maps import is_map
-from simlayout.wording import counted
+from simlayout.wording import are, counted
 
 POINTERS = ("u64", "b64", "s64")
 """Types of parameters that may be pointers: compilers write .u64, some .b64."""
@@ -81,7 +81,7 @@ def packed(entry, args, space):
     parameters = entry.parameters
     if len(args) != len(parameters):
         raise MachineError(f"{entry.name} takes {counted(len(parameters), 'argument')} "
-                           f"({', '.join(map(entry.described, parameters))}), and {len(args)} {_are(len(args))} given: pass "
+                           f"({', '.join(map(entry.described, parameters))}), and {len(args)} {are(len(args))} given: pass "
                            "an array (or None) for a pointer, a number for a scalar, bytes for a struct")
     made = bytearray()
     for i, (parameter, value) in enumerate(zip(parameters, args), 1):
@@ -95,10 +95,6 @@ def packed(entry, args, space):
             space.passed(value, i, entry.known_as(parameter))
         made += data
     return np.frombuffer(bytes(made), np.uint8)
-
-
-def _are(count):
-    return "is" if count == 1 else "are"
 
 
 def _bytes_of(parameter, value, space):
@@ -178,9 +174,8 @@ def _struct(parameter, value, space):
     if len(data) != parameter.bytes:
         given = value if _is_list(value) else (value,)
         pointer = parameter.bytes >= 8 and any(isinstance(one, np.ndarray) for one in given)
-        instead = ": an array is its bytes there, and [sl.ptx.Pointer(array)] a pointer (--arg '{array}')" * pointer
-        raise MachineError(f"{counted(len(data), 'byte')} {_are(len(data))} given, and the struct has {parameter.bytes}"
-                           + instead)
+        raise MachineError(f"{counted(len(data), 'byte')} {are(len(data))} given, and the struct has {parameter.bytes}"
+                           + ": sl.ptx.Pointer(array) is a pointer to it, for a field of a list" * pointer)
     return data
 
 

@@ -16,8 +16,6 @@ MOST = 16
 _ENDS = {"bra", "brx", "ret", "exit", "call", "trap", "bar", "barrier"}
 """Opcodes past which accesses are not seen together: the lanes are others, or much time may pass."""
 
-_VECTORS = {"v2": 2, "v4": 4, "v8": 8}
-
 
 def beside(body: tuple) -> dict[int, np.ndarray]:
     """{id of an Instruction: what it and the others of its place touch} of a function's statements, for those that are not
@@ -61,7 +59,8 @@ def _access(statement):
     address = statement.operands[statement.opcode == "ld"]
     if not isinstance(address, syntax.Address) or not isinstance(address.base, syntax.Register):
         return None
-    count, bits = next((_VECTORS[m] for m in statement.modifiers if m in _VECTORS), 1), WIDTHS.get(statement.modifiers[-1])
+    count = next((syntax.VECTORS[m] for m in statement.modifiers if m in syntax.VECTORS), 1)
+    bits = WIDTHS.get(statement.modifiers[-1])
     if bits is None:                                     # an instruction that is refused
         return None
     guard = statement.guard

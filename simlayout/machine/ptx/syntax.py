@@ -13,6 +13,8 @@ BITS = {name: bits for name, bits in WIDTHS.items() if name not in ("pred", "cc"
 BITS |= dict.fromkeys(("texref", "samplerref", "surfref"), 64)
 """{type: its width in bits} of what registers and variables may have; a register may be a "pred" too (PTX ISA 5.2, 5.3)."""
 
+VECTORS = {"v2": 2, "v4": 4, "v8": 8}
+"""{modifier of a load or store: its elements}."""
 
 _Bytes: TypeAlias = bytes           # Variable has a field of that name
 

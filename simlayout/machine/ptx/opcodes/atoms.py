@@ -10,7 +10,7 @@ from simlayout.machine.arithmetic.floats import add_f64_in_l2, f32
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.rows import Place, reader, writer
 
-_SCOPES = {"cta", "cluster", "gpu", "sys"}
+SCOPES = {"cta", "cluster", "gpu", "sys"}
 _ORDERS = {"relaxed", "acquire", "release", "acq_rel"}
 _TYPE = re.compile("(?:b|u|s|f|bf)[0-9]+(?:x2)?")
 _U1 = np.uint64(1)
@@ -54,7 +54,7 @@ def atomic(instruction, names):
             plain.append(modifier)
         elif _TYPE.fullmatch(modifier):
             type = modifier
-        elif modifier not in _SCOPES and head != "L2":
+        elif modifier not in SCOPES and head != "L2":
             raise MachineError(f"the machine has no .{modifier} here")
     if operation is None or type is None:
         raise MachineError(f"no {'type' if operation else 'operation'} among {', '.join(instruction.modifiers)}")

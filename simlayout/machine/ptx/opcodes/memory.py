@@ -9,14 +9,12 @@ from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.engine.scopes import is_sequential, reach_of
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.local import Manner
-from simlayout.machine.ptx.opcodes.atoms import atomic
+from simlayout.machine.ptx.opcodes.atoms import SCOPES, atomic
 from simlayout.machine.ptx.rows import Place, writer
 
 _SPACES = {"global", "shared", "local", "param", "const"}
 _ORDERS = {"weak", "relaxed", "acquire", "release", "volatile", "mmio"}
 _HINTS = {"nc", "ca", "cg", "cs", "lu", "cv", "wb", "wt", "unified"}
-_SCOPES = {"cta", "cluster", "gpu", "sys"}
-_VECTORS = {"v2": 2, "v4": 4, "v8": 8}
 
 
 class Form:
@@ -31,9 +29,9 @@ class Form:
                 self.space = head
             elif modifier in _ORDERS:
                 self.order = modifier
-            elif modifier in _VECTORS:
-                self.count = _VECTORS[modifier]
-            elif modifier not in _HINTS | _SCOPES and head not in ("L1", "L2", "level"):
+            elif modifier in syntax.VECTORS:
+                self.count = syntax.VECTORS[modifier]
+            elif modifier not in _HINTS | SCOPES and head not in ("L1", "L2", "level"):
                 raise MachineError(f"the machine has no .{modifier} here")
         if width_of(self.type) < 8:
             raise MachineError(f"memory holds no .{self.type}")
