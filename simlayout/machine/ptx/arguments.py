@@ -11,8 +11,8 @@ import numpy as np
 
 from simlayout.errors import MachineError
 from simlayout.machine.arithmetic.carriers import width_of
-from simlayout.machine.ptx.lower import aligned
 from simlayout.machine.ptx.maps import is_map
+from simlayout.machine.ptx.names import aligned
 from simlayout.wording import are, counted
 
 POINTERS = ("u64", "b64", "s64")

@@ -1,27 +1,21 @@
 """From a parsed function to steps: every register a row, every label an index, every instruction bound to what it does."""
 
-import numpy as np
-
 from simlayout.errors import MachineError, SimlayoutError
-from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.accumulators import Accumulators
 from simlayout.machine.ptx.beside import beside
 from simlayout.machine.ptx.bind import bind
 from simlayout.machine.ptx.blocks import Blocks, with_latches
-from simlayout.machine.ptx.carried import Carried
 from simlayout.machine.ptx.contracted import contracted
 from simlayout.machine.ptx.faults import Fault
 from simlayout.machine.ptx.joined import joined
-from simlayout.machine.ptx.known import Known
+from simlayout.machine.ptx.names import Names, aligned
 from simlayout.machine.ptx.opcodes.control import recursion
 from simlayout.machine.ptx.program import SPECIALS, SYSTEM_BYTES, Program, Step
-from simlayout.machine.ptx.rows import Place, in_numpy
-from simlayout.machine.ptx.space import LOCAL, PARAMETERS, SHARED
+from simlayout.machine.ptx.rows import in_numpy
 
 MOST_LOCAL = 512 << 10
 """Bytes of local memory of a thread: CUDA C++ Programming Guide, technical specifications per compute capability."""
-
 
 RESERVED = syntax.Special("%reserved_smem_offset_1")
 """Where the shared memory begins that the system has in each CTA since sm_80. Cooperative groups keep barriers in it."""
@@ -32,150 +26,14 @@ CODE = 128
 """What addresses of functions are multiples of: a pointer to a virtual member function of C++ is an odd number."""
 
 
-def aligned(at, alignment):
-    """The next multiple of an alignment.
-
-    >>> aligned(5, 4), aligned(8, 4)
-    (8, 8)
-    """
-    return -(-at // alignment) * alignment
-
-
-class Names:
-    """What the operands of one function mean. Those of all functions of a program share a Lowering's rows and constants."""
-
-    def __init__(self, lowering, function):
-        self.lowering, self.function = lowering, function
-        self.known, self.carried = Known(function), Carried(function)
-        self._shared = {}                                # .shared variables of the function -> [address]
-        self.local = {}                                  # .local and .param variables -> where in local memory
-        self.parameters = {}                             # of an entry -> where among its parameters
-        self.labels = {}                                 # -> index of a step
-        self.start = None                                # index of the first step
-        self.returns_to = lowering.new_row()             # where each lane goes on after `ret`
-        self.inside = None                               # whether each is inside, if a pointer may lead to a call of itself
-        self.carry = Place(lowering.new_row(), "cc", 1)
-        at = 0
-        for variable in function.parameters if function.entry else ():
-            at = aligned(at, variable.align)
-            self.parameters[variable.name] = at
-            at += variable.bytes
-        self.parameter_bytes = at
-        for variable in (*function.parameters, *function.returns):
-            if variable.space not in ("param", "reg"):
-                raise MachineError(f"{lowering.module.path}:{function.line}: {function.name} has a parameter in "
-                                   f".{variable.space}: write .param or .reg")
-            if variable.space == "reg":
-                lowering.row(function.name, variable.name)
-        own = (*(() if function.entry else (*function.parameters, *function.returns)), *function.variables.values())
-        for variable in own:
-            if variable.space in ("local", "param"):
-                self.local[variable.name] = lowering.new_local(variable)
-            elif variable.space == "shared":
-                self._shared[variable.name] = lowering.new_shared(variable)
-
-    # ---- operands ------------------------------------------------------------------------------------------------
-
-    def register(self, operand):
-        """Row of a Register."""
-        return self.lowering.row(self.function.name, operand.name)
-
-    def source(self, operand, type):
-        """The Place of an operand read as a type."""
-        if isinstance(operand, syntax.Negated):
-            return Place(self.register(operand.register), type, 1, negated=True)
-        if isinstance(operand, syntax.Register):
-            return Place(self.register(operand), type, width_of(operand.type))
-        return Place(self.constant(operand, type), type, width_of(type))
-
-    def constant(self, operand, type):
-        """The row of what is no register, as a type."""
-        lowering, bits = self.lowering, width_of(type)
-        if isinstance(operand, syntax.Special):
-            return lowering.special(operand.name)
-        if isinstance(operand, syntax.Float):
-            return lowering.constant(_float_bits(operand, bits))
-        if isinstance(operand, syntax.Integer):
-            return lowering.constant(operand.value & (1 << bits) - 1)
-        if isinstance(operand, syntax.Symbol):
-            return lowering.constant(self.symbol(operand) & (1 << bits) - 1)
-        raise MachineError(f"{operand} where a register or a number is expected")
-
-    def result(self, operand, type):
-        """The Place of a destination."""
-        if operand == syntax.SINK:
-            return Place(None, type, width_of(type))
-        if not isinstance(operand, syntax.Register):
-            raise MachineError(f"{operand} where a register is expected")
-        return Place(self.register(operand), type, width_of(operand.type))
-
-    def wide(self, operand):
-        """The Places of the two rows of a .b128 register, the low half first."""
-        rows = self.register(operand), self.lowering.row(self.function.name, operand.name + ".high")
-        return [Place(row, "b64", 64) for row in rows]
-
-    def symbol(self, operand):
-        """The address of a variable or function, in its own space; of a function its index."""
-        name, lowering = operand.name, self.lowering
-        if name in self.local:
-            return self.local[name] + operand.offset
-        if name in self.parameters:
-            return self.parameters[name] + operand.offset
-        if self.is_shared(name):
-            return (self._shared.get(name) or lowering.shared[name])[0] + operand.offset
-        if name in lowering.addresses:
-            return lowering.addresses[name] + operand.offset
-        if name in lowering.module.functions:
-            return lowering.function_address(name)
-        raise MachineError(f"{name} is not declared in this module")
-
-    def generic(self, operand):
-        """The generic address of a Symbol."""
-        name, at = operand.name, self.symbol(operand)
-        window = (LOCAL if name in self.local else PARAMETERS if name in self.parameters
-                  else SHARED if self.is_shared(name) else 0)
-        return window + at
-
-    def address(self, operand):
-        """(row of the base, offset in bytes) of an Address."""
-        if not isinstance(operand, syntax.Address):
-            raise MachineError(f"{operand} where an address in brackets is expected")
-        base, offset = operand.base, operand.offset
-        if isinstance(base, syntax.Register):
-            return self.register(base), offset
-        if isinstance(base, syntax.Symbol):
-            return self.lowering.constant(self.symbol(base) + offset & (1 << 64) - 1), 0
-        return self.lowering.constant(base.value + offset & (1 << 64) - 1), 0
-
-    def space_of(self, operand):
-        """The space of the variable that an Address names, "" if it names none."""
-        base = getattr(operand, "base", None)
-        if not isinstance(base, syntax.Symbol):
-            return ""
-        if base.name in self.parameters:
-            return "param"
-        return "local" if base.name in self.local else "shared" if self.is_shared(base.name) else "global"
-
-    def is_shared(self, name):
-        """Whether a name is that of a shared variable, of the function or of the module."""
-        return name in self._shared or name in self.lowering.shared
-
-    def label(self, operand):
-        """A list that will hold the index of the step at a label."""
-        name = operand.name
-        if name not in self.labels:
-            raise MachineError(f"no label {name} in {self.function.name}")
-        return self.labels[name]
-
-
 class Lowering:
     """The Program of an entry, in the making. module: syntax.Module; addresses: {variable in global or constant memory:
-    address}. placed: {shared variable whose size the module tells: (address, bytes)}. faults: the Faults of
-    instructions that cannot be bound; with any `program` is None."""
+    address}. placed: {shared variable whose size the module tells: (address, bytes)}; static_shared: the bytes of them all.
+    faults: the Faults of instructions that cannot be bound; with any `program` is None."""
 
     def __init__(self, module, entry, addresses):
         self.module, self.addresses = module, addresses
-        self.shared, self._static, self._dynamic, self.placed, self.reserved_at = {}, 0, [], {}, None
+        self.shared, self.static_shared, self._dynamic, self.placed, self.reserved_at = {}, 0, [], {}, None
         self._rows, self._registers, self._constants, self._specials = 0, {}, {}, {}
         self.local_bytes, self.steps, self.names, self.calls, self.faults = 0, [], {}, {}, []
         self.accumulators, self._touched, self._uses = Accumulators(), set(), []        # _uses: rows that each step uses
@@ -210,11 +68,6 @@ class Lowering:
         self.calls[function.name] = {name: name in direct for name in names
                                      if name in functions and functions[name].body is not None}
         return self.calls[function.name]
-
-    @property
-    def static_shared(self):
-        """Bytes of shared variables whose size the module tells."""
-        return self._static
 
     @property
     def has_dynamic_shared(self):
@@ -265,13 +118,13 @@ class Lowering:
         if variable.extern or not variable.bytes:
             self._dynamic.append((variable, [None]))
             return self._dynamic[-1][1]
-        at = aligned(self._static, variable.align)
-        self._static = at + variable.bytes
+        at = aligned(self.static_shared, variable.align)
+        self.static_shared = at + variable.bytes
         self.placed[variable.name] = at, variable.bytes
         return [at]
 
     def _place_dynamic(self):
-        self.dynamic_at = aligned(self._static, max([variable.align for variable, _ in self._dynamic], default=1))
+        self.dynamic_at = aligned(self.static_shared, max([variable.align for variable, _ in self._dynamic], default=1))
         for _, at in self._dynamic:
             at[0] = self.dynamic_at
 
@@ -357,8 +210,8 @@ class Lowering:
         places[-1] = end = at + 1
         return Program(entry, self.steps, places, self.names[entry].start, end, self._rows,
                        {row: bits for bits, row in self._constants.items()},
-                       {row: name for name, row in self._specials.items()}, self.local_bytes, self._static, self.dynamic_at,
-                       self.accumulators, self._register_bounds(), self.reserved_at)
+                       {row: name for name, row in self._specials.items()}, self.local_bytes, self.static_shared,
+                       self.dynamic_at, self.accumulators, self._register_bounds(), self.reserved_at)
 
     def _register_bounds(self):
         """(least, most) registers of a thread at launch: what setmaxnreg.dec leaves, .inc gives, or None."""
@@ -395,14 +248,6 @@ class Lowering:
             places[i] = at
             at += 1
         return at
-
-
-def _float_bits(operand, bits):
-    """A constant as a register of so many bits holds it: of f64 written where f32 is wanted, rounded."""
-    if operand.width == bits:
-        return operand.bits
-    value = np.array(operand.bits, f"u{operand.width // 8}").view(f"f{operand.width // 8}")
-    return int(value.astype(f"f{bits // 8}").view(f"u{bits // 8}"))
 
 
 def address_of(module, function):

@@ -1,0 +1,155 @@
+"""What the operands of a function mean: which rows hold them, where in memory variables lie, which step a label is."""
+
+import numpy as np
+
+from simlayout.errors import MachineError
+from simlayout.machine.arithmetic.carriers import width_of
+from simlayout.machine.ptx import syntax
+from simlayout.machine.ptx.carried import Carried
+from simlayout.machine.ptx.known import Known
+from simlayout.machine.ptx.rows import Place
+from simlayout.machine.ptx.space import LOCAL, PARAMETERS, SHARED
+
+
+def aligned(at, alignment):
+    """The next multiple of an alignment.
+
+    >>> aligned(5, 4), aligned(8, 4)
+    (8, 8)
+    """
+    return -(-at // alignment) * alignment
+
+
+class Names:
+    """What the operands of one function mean. Those of all functions of a program share a Lowering's rows and constants."""
+
+    def __init__(self, lowering, function):
+        self.lowering, self.function = lowering, function
+        self.known, self.carried = Known(function), Carried(function)
+        self._shared = {}                                # .shared variables of the function -> [address]
+        self.local = {}                                  # .local and .param variables -> where in local memory
+        self.parameters = {}                             # of an entry -> where among its parameters
+        self.labels = {}                                 # -> index of a step
+        self.start = None                                # index of the first step
+        self.returns_to = lowering.new_row()             # where each lane goes on after `ret`
+        self.inside = None                               # whether each is inside, if a pointer may lead to a call of itself
+        self.carry = Place(lowering.new_row(), "cc", 1)
+        at = 0
+        for variable in function.parameters if function.entry else ():
+            at = aligned(at, variable.align)
+            self.parameters[variable.name] = at
+            at += variable.bytes
+        self.parameter_bytes = at
+        for variable in (*function.parameters, *function.returns):
+            if variable.space not in ("param", "reg"):
+                raise MachineError(f"{lowering.module.path}:{function.line}: {function.name} has a parameter in "
+                                   f".{variable.space}: write .param or .reg")
+            if variable.space == "reg":
+                lowering.row(function.name, variable.name)
+        own = (*(() if function.entry else (*function.parameters, *function.returns)), *function.variables.values())
+        for variable in own:
+            if variable.space in ("local", "param"):
+                self.local[variable.name] = lowering.new_local(variable)
+            elif variable.space == "shared":
+                self._shared[variable.name] = lowering.new_shared(variable)
+
+    # ---- operands ------------------------------------------------------------------------------------------------
+
+    def register(self, operand):
+        """Row of a Register."""
+        return self.lowering.row(self.function.name, operand.name)
+
+    def source(self, operand, type):
+        """The Place of an operand read as a type."""
+        if isinstance(operand, syntax.Negated):
+            return Place(self.register(operand.register), type, 1, negated=True)
+        if isinstance(operand, syntax.Register):
+            return Place(self.register(operand), type, width_of(operand.type))
+        return Place(self.constant(operand, type), type, width_of(type))
+
+    def constant(self, operand, type):
+        """The row of what is no register, as a type."""
+        lowering, bits = self.lowering, width_of(type)
+        if isinstance(operand, syntax.Special):
+            return lowering.special(operand.name)
+        if isinstance(operand, syntax.Float):
+            return lowering.constant(_float_bits(operand, bits))
+        if isinstance(operand, syntax.Integer):
+            return lowering.constant(operand.value & (1 << bits) - 1)
+        if isinstance(operand, syntax.Symbol):
+            return lowering.constant(self.symbol(operand) & (1 << bits) - 1)
+        raise MachineError(f"{operand} where a register or a number is expected")
+
+    def result(self, operand, type):
+        """The Place of a destination."""
+        if operand == syntax.SINK:
+            return Place(None, type, width_of(type))
+        if not isinstance(operand, syntax.Register):
+            raise MachineError(f"{operand} where a register is expected")
+        return Place(self.register(operand), type, width_of(operand.type))
+
+    def wide(self, operand):
+        """The Places of the two rows of a .b128 register, the low half first."""
+        rows = self.register(operand), self.lowering.row(self.function.name, operand.name + ".high")
+        return [Place(row, "b64", 64) for row in rows]
+
+    def symbol(self, operand):
+        """The address of a variable or function, in its own space; of a function its index."""
+        name, lowering = operand.name, self.lowering
+        if name in self.local:
+            return self.local[name] + operand.offset
+        if name in self.parameters:
+            return self.parameters[name] + operand.offset
+        if self.is_shared(name):
+            return (self._shared.get(name) or lowering.shared[name])[0] + operand.offset
+        if name in lowering.addresses:
+            return lowering.addresses[name] + operand.offset
+        if name in lowering.module.functions:
+            return lowering.function_address(name)
+        raise MachineError(f"{name} is not declared in this module")
+
+    def generic(self, operand):
+        """The generic address of a Symbol."""
+        name, at = operand.name, self.symbol(operand)
+        window = (LOCAL if name in self.local else PARAMETERS if name in self.parameters
+                  else SHARED if self.is_shared(name) else 0)
+        return window + at
+
+    def address(self, operand):
+        """(row of the base, offset in bytes) of an Address."""
+        if not isinstance(operand, syntax.Address):
+            raise MachineError(f"{operand} where an address in brackets is expected")
+        base, offset = operand.base, operand.offset
+        if isinstance(base, syntax.Register):
+            return self.register(base), offset
+        if isinstance(base, syntax.Symbol):
+            return self.lowering.constant(self.symbol(base) + offset & (1 << 64) - 1), 0
+        return self.lowering.constant(base.value + offset & (1 << 64) - 1), 0
+
+    def space_of(self, operand):
+        """The space of the variable that an Address names, "" if it names none."""
+        base = getattr(operand, "base", None)
+        if not isinstance(base, syntax.Symbol):
+            return ""
+        if base.name in self.parameters:
+            return "param"
+        return "local" if base.name in self.local else "shared" if self.is_shared(base.name) else "global"
+
+    def is_shared(self, name):
+        """Whether a name is that of a shared variable, of the function or of the module."""
+        return name in self._shared or name in self.lowering.shared
+
+    def label(self, operand):
+        """A list that will hold the index of the step at a label."""
+        name = operand.name
+        if name not in self.labels:
+            raise MachineError(f"no label {name} in {self.function.name}")
+        return self.labels[name]
+
+
+def _float_bits(operand, bits):
+    """A constant as a register of so many bits holds it: of f64 written where f32 is wanted, rounded."""
+    if operand.width == bits:
+        return operand.bits
+    value = np.array(operand.bits, f"u{operand.width // 8}").view(f"f{operand.width // 8}")
+    return int(value.astype(f"f{bits // 8}").view(f"u{bits // 8}"))
