@@ -26,6 +26,13 @@ class Prediction:
     mma_clocks, "mma", "wgmma" or "fma". A wavefront of a load or a store takes one clock of one pipe. A wavefront of a copy
     does not, because in whole kernels more wavefronts passed than there were clocks (tests/data/h200_stalls.json), so
     copies count here only with the cost of their destinations.
+
+    >>> counts = AccessCount("load A", "ldmatrix.x4", 64, 512, 256), AccessCount("load B", "ldmatrix.x2", 64, 128, 128)
+    >>> predicted = Prediction(counts, ctas=32, steps=2, shared_clocks=10, mma_clocks=4.0)
+    >>> predicted.count("load A").excess, predicted.by_instruction()
+    (256, {'LDSM': (128, 640, 384)})
+    >>> predicted.bound, predicted.clocks
+    ('shared memory', '10 clocks of shared memory, 4 of mma')
     """
 
     counts: tuple[AccessCount, ...]
@@ -98,7 +105,16 @@ class Plan:
     tile: (rows, columns, depth) of the CTA's tile in elements; each_step: accesses executed once per K step (a loop
     variable called "stage" runs over the stages, one per step); each_tile: accesses executed once per tile of C.
     agreements: (names of stores, name of load): the load must read what these stores wrote. shared_bytes: dynamic shared
-    memory.
+    memory. Raises LayoutError where the accesses do not fit together.
+
+    >>> import simlayout as sl
+    >>> tile = sl.Swizzle(1, 3, 3) @ sl.Layout((16, 16), (16, 1))
+    >>> load = sl.Access("load A", "ldmatrix.x4", tile, lambda tid: (tid % 16, tid % 32 // 16 * 8), {"tid": 32}, dtype="f16")
+    >>> plan = Plan("small", (16, 8, 16), 1, 1, "m16n8k16.f32.f16.f16.f32", (load,), (), (), tile.size * 2)
+    >>> plan.predict(64, 64, 32).count("load A").instructions              # 4 x 8 CTAs, 2 K steps
+    64
+    >>> list(plan.verify())
+    ['load A']
     """
 
     name: str

@@ -123,7 +123,11 @@ def _up(size, multiple):
 
 
 def default_variants():
-    """The variants of the mma.sync kernels that the README's table shows: (label, Kernel)."""
+    """The variants of the mma.sync kernels that the README's table shows: [(label, Kernel)].
+
+    >>> [label for label, _ in default_variants()][:2]
+    ['mma_base, 1 stage', 'mma_base, 2 stages']
+    """
     from cuda_kernels import KERNELS
 
     rows = []

@@ -32,7 +32,11 @@ def named(name, options=None):
 
 
 def as_kernel(kernel):
-    """A Kernel from what users pass: a name, a Kernel or a Hopper configuration; SimlayoutError for anything else."""
+    """A Kernel from what users pass: a name, a Kernel or a Hopper configuration; SimlayoutError for anything else.
+
+    >>> as_kernel("mma_base").name, as_kernel(Hopper(tile_m=64)).plan.tile[0]
+    ('mma_base', 64)
+    """
     if isinstance(kernel, str):
         return named(kernel)
     if isinstance(kernel, Hopper):

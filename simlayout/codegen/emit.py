@@ -37,6 +37,13 @@ class Emitted:
     name, parameters: of the function. source: the Python (Numba) text; cuda: the CUDA C++ text, which is HIP C++ as well.
     function: the source compiled. certificate: what was proved. unit: "elements" or "bytes". operations: integer operators,
     common subexpressions once.
+
+    >>> import simlayout as sl
+    >>> rows = sl.Access("load A", "ld.shared.b32", sl.Layout((4, 32), (33, 1)), domain={"tid": 32, "k": 4}, dtype="f32",
+    ...                  lanes=lambda tid, k: (k, tid))
+    >>> made = emit(rows)
+    >>> made.name, made.parameters, made.function(5, 2), made.operations, made.cuda.splitlines()[-2].strip()
+    ('load_a', ('tid', 'k'), 71, 2, 'return (k * 33) + tid;')
     """
 
     name: str
@@ -107,7 +114,11 @@ def _is_name(text):
 
 
 def identifier(name):
-    """The function name for an access name: "load A" -> "load_a"."""
+    """The function name for an access name.
+
+    >>> identifier("load A"), identifier("2nd"), identifier("class")
+    ('load_a', 'access_2nd', 'access_class')
+    """
     text = re.sub(r"\W+", "_", name.strip().lower(), flags=re.ASCII).strip("_")
     return text if _is_name(text) else f"access_{text}"
 
@@ -149,6 +160,10 @@ def trace(access):
     """The access's offset in elements as an expression of its domain's variables, or an int.
 
     Raises SimlayoutError where its index function is more than integer arithmetic.
+
+    >>> import simlayout as sl
+    >>> print(trace(sl.Access("load", "ld.shared.b32", sl.Layout(64, 2), domain={"tid": 64}, dtype="f32")))
+    tid << 1
     """
     try:
         with np.errstate(all="raise"):
@@ -288,7 +303,8 @@ def _marked(emitted):
 
 
 def module_source(title, emitted):
-    """The text of a module of emitted functions, each marked with the access it serves."""
+    """The text of a module of emitted functions, each marked with the access it serves. title: the first line of its
+    docstring; emitted: Emitted functions. Raises SimlayoutError where two of them have one name."""
     names = [e.name for e in emitted]
     for name in names:
         if names.count(name) > 1:

@@ -78,6 +78,9 @@ def translate(source: IndexFunction, to: str, tile: tuple[int, int] | Layout | N
 
     Raises TranslationError where the notation has no equivalent, with the reason and the coordinates that show it, and
     LayoutError for a source without a tile, with another number of modes, or with more than 2**22 elements.
+
+    >>> print(translate(Swizzle(3, 3, 3), "formula", tile=(16, 64)))
+    (row << 6) + (col ^ ((row & 7) << 3))
     """
     if to not in _TRANSLATORS:
         raise LayoutError(f"no notation {to!r}; there are {', '.join(NOTATIONS)}")

@@ -86,13 +86,20 @@ def theory(language="en"):
     """The model on a page, Markdown whose examples are doctests: what it says, what it cannot say, where it was measured.
 
     Raises SimlayoutError for a language that there is not.
+
+    >>> print(theory().splitlines()[0])
+    # The model on a page
     """
     text = _text(f"theory{_ending(language)}.md")
     return text if language == LANGUAGES[0] else translated(theory(), text)
 
 
 def teaching(language="en"):
-    """How to teach with the lessons, on a page, Markdown; SimlayoutError for a language that there is not."""
+    """How to teach with the lessons, on a page, Markdown; SimlayoutError for a language that there is not.
+
+    >>> print(teaching().splitlines()[0])
+    # Teaching with the lessons
+    """
     return _text(f"teaching{_ending(language)}.md")
 
 

@@ -251,7 +251,14 @@ def copy_map(access: Access, indices: Sequence[int] = (0,), colour: str = "instr
 def copies(access: Access, indices: Sequence[int] = (0,), colour: str = "instruction", ax: Axes | None = None) -> Axes:
     """Draws which element each thread of an access moves (see `touched`); returns the Axes.
 
-    ax: where to draw; None makes a figure of the right size (`ax.figure`).
+    indices: of its instructions, in the order of its domain; colour: by what, see `touched`. ax: where to draw; None makes a
+    figure of the right size (`ax.figure`).
+
+    >>> import simlayout as sl
+    >>> access = sl.Access("load", "ld.shared.b32", sl.Layout((4, 8), (8, 1)), lambda tid: (tid // 8, tid % 8), {"tid": 32},
+    ...                    dtype="f32")
+    >>> copies(access).get_title(loc="left")
+    'load: ld.shared.b32, f32'
     """
     return draw(touched(access, indices, colour), ax)
 

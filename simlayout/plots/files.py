@@ -70,5 +70,11 @@ def save(drawn: Drawing, path: str | Path) -> None:
     """Writes a picture (see `rendered`) to FILE.svg or FILE.png.
 
     Raises SimlayoutError for another name, or a file that cannot be written.
+
+    >>> from simlayout.plots import atom, tma
+    >>> save(tma(atom(32)), "picture.gif")
+    Traceback (most recent call last):
+    ...
+    simlayout.errors.SimlayoutError: cannot draw 'picture.gif': name a file that ends in .svg or .png
     """
     write_whole(path, rendered(drawn, format_of(path)))

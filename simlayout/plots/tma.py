@@ -47,7 +47,11 @@ def landing(tensor_map: TensorMap, most: int = 64) -> Panel:
 
 
 def atom(span: int) -> TensorMap:
-    """The TensorMap whose box is 1024 bytes in rows as long as a swizzle of `span` bytes allows (0: 128 bytes)."""
+    """The TensorMap whose box is 1024 bytes in rows as long as a swizzle of `span` bytes allows (0: 128 bytes).
+
+    >>> atom(64).box, atom(128).box
+    ((32, 16), (64, 8))
+    """
     row = (swizzle_mode(span).span or LINE_BYTES) // 2
     rows = ATOM_BYTES // 2 // row
     return TensorMap("f16", (row, rows), (2 * row,), (row, rows), swizzle=span)

@@ -31,6 +31,11 @@ class Equivalence:
     equal: whether the two functions agree. how: what was compared, in words. counterexample: None, or the first coordinate
     at which they differ: {name: value} and the two offsets as "left" and "right" (None for a layout outside its shape).
     domain: {name: size} of what was compared; None for F2 maps, which are compared by their columns.
+
+    >>> from simlayout import Layout
+    >>> found = equivalent(Layout((4, 8), (8, 1)), Layout((4, 8), (1, 4)))
+    >>> bool(found), found.counterexample
+    (False, {'x0': 0, 'x1': 1, 'left': 1, 'right': 4})
     """
 
     equal: bool

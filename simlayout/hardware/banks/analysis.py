@@ -52,6 +52,12 @@ class Analysis:
     sources: global bytes that a copy reads, int64 [n, 32], None where not given; valid: its src-size in bytes, likewise, or
     bool [n, 32], which lanes read. by_rival: bool [n], the accesses whose numbers are those of the instruction's rival, the
     rule of another source; None where sources agree.
+
+    >>> column = analyze("ld.shared.b32", 128 * np.arange(32))         # 32 words of one bank
+    >>> column
+    <Analysis of 1 ld.shared.b32 on sm_90: 32 wavefronts, ideal 1>
+    >>> column.excess.tolist(), column.exact, column.provenance.kind
+    ([31], True, 'measured')
     """
 
     instruction: Instruction

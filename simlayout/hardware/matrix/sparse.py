@@ -178,6 +178,9 @@ def metadata_nibbles(name, registers, selector=0):
     """The nibbles of A that the metadata registers of a warp hold: `metadata_registers` backwards.
 
     registers: integers [..., 32], one per lane. Returns uint8 [..., 16, groups]. Raises InstructionError.
+
+    >>> metadata_nibbles("mma.sp.m16n8k16.f32.f16.f16.f32", np.full(32, 0x4E4E4E4E))[0].tolist()
+    [14, 4, 14, 4]
     """
     mma = sparse_mma(name)
     row, group = np.moveaxis(sparse_metadata(name, selector), -1, 0)

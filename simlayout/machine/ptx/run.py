@@ -382,6 +382,10 @@ def read(source: str | Path) -> Module:
 
     source: the text, or a path (a Path, or a string without a line break that ends in .ptx). Raises ParseError with file,
     line and column, and MachineError for a file that cannot be read.
+
+    >>> module = read(".version 9.0 .target sm_90 .address_size 64 .entry none() { frob.b32; ret; }")
+    >>> [(each.name, each.line) for each in module.unsupported]
+    [('frob.b32', 1)]
     """
     if isinstance(source, str) and ("\n" in source or not source.endswith(".ptx")):
         return Module(parse(source, source if "\n" not in source and is_known(source) else "<text>"))
@@ -404,6 +408,24 @@ def load(source: str | Path) -> Module:
 
     source: as of `read`. Raises ParseError with file, line and column; InstructionError that lists by name, with the first
     line and how often, all that entries can reach and the machine does not have; MachineError as `read`.
+
+    >>> module = load('''.version 9.0 .target sm_90 .address_size 64
+    ... .entry twice(.param .u64 out) {
+    ...     .reg .u32 %r<3>; .reg .u64 %rd<4>;
+    ...     ld.param.u64 %rd1, [out];
+    ...     mov.u32 %r1, %tid.x;
+    ...     mul.wide.u32 %rd2, %r1, 4;
+    ...     add.u64 %rd3, %rd1, %rd2;
+    ...     shl.b32 %r2, %r1, 1;
+    ...     st.global.u32 [%rd3], %r2;
+    ...     ret;
+    ... }''')
+    >>> module, module["twice"]
+    (<module <text>, sm_90: twice>, <entry twice(out: .u64)>)
+    >>> out = np.zeros(4, np.int32)
+    >>> trace = module["twice"].run(1, 4, out)
+    >>> out, trace.sectors[0].sectors
+    (array([0, 2, 4, 6], dtype=int32), 1)
     """
     module = read(source)
     if found := module.unsupported:
