@@ -55,14 +55,9 @@ class Choice:
         for name in ("sizes", "only"):
             if value := getattr(self, name):
                 words += [f"--{name}", *map(str, value)]
-        if self.rounds != Choice.rounds:
-            words += ["--rounds", str(self.rounds)]
-        if self.seed != SEED:
-            words += ["--seed", str(self.seed)]
-        if self.seconds is not None:
-            words += ["--seconds", f"{self.seconds:g}"]
-        if self.follow != Choice.follow:
-            words += ["--follow", self.follow]
+        for name in ("rounds", "seed", "seconds", "follow"):
+            if (value := getattr(self, name)) != getattr(Choice, name):
+                words += [f"--{name}", f"{value:g}" if name == "seconds" else str(value)]
         words += [f"--{name}" for name in ("triton", "untuned") if getattr(self, name)]
         for name in ("json", "plot"):
             if value := getattr(self, name):

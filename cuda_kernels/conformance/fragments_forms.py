@@ -180,8 +180,6 @@ def mma_form(name):
     return Form(name, register_text(text, groups[0], groups[1:]), groups[0], tuple(groups[1:]), twin)
 
 
-
-
 def _typed(block, kind):
     """uint8 [32, 4 or 8] -> a register of 32 lanes as twins take it."""
     row = TYPES[kind]

@@ -44,6 +44,7 @@ MOST, IN_ORDERS = 60, 2
 
 ROUNDS = 3
 
+
 def problems(count, seed):
     """What to measure, in f16: `count` random Problems, a third of them small, and the named ones of the benchmark."""
     small = [replace(p, **{size: -(-getattr(p, size) // 96) * 8 for size in "MNK"})
@@ -91,7 +92,7 @@ def with_fewer_stages(configs, parts):
 
 
 def worth_measuring(problem, gpu, most=MOST, in_orders=IN_ORDERS):
-    """The configurations for a Product that are `likely`."""
+    """The `likely` configurations for a Product, all without `early`: nothing overlaps while they are measured."""
     return [replace(config, early=False) for config in likely(wanted_of(problem), gpu, most, in_orders)]
 
 

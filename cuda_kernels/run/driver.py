@@ -12,7 +12,7 @@ from cuda_kernels.run.captures import STREAMS, Captures
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import DeviceError, SimlayoutError
 
-CAPABILITY_MAJOR, CAPABILITY_MINOR, MULTIPROCESSORS, SHARED_OPTIN = 75, 76, 16, 97
+CAPABILITY_MAJOR, CAPABILITY_MINOR, MULTIPROCESSORS = 75, 76, 16
 CLOCK_RATE, MEMORY_CLOCK_RATE, MEMORY_BUS_WIDTH, L2_CACHE_SIZE = 13, 36, 37, 38
 """CUdevice_attribute (cuda.h)."""
 MAX_DYNAMIC_SHARED = 8
@@ -192,12 +192,10 @@ class Cuda:
         if 0 in shape:
             return
         dims = sorted((stride, size) for stride, size in zip(strides, shape) if size > 1)
-        width, height, pitch = itemsize, 1, itemsize
+        width = itemsize
         while dims and dims[0][0] == width:
             width *= dims.pop(0)[1]
-        pitch = width
-        if dims:
-            pitch, height = dims.pop(0)
+        pitch, height = dims.pop(0) if dims else (width, 1)
         offsets = [0]
         for stride, size in dims:
             offsets = [o + i * stride for i in range(size) for o in offsets]

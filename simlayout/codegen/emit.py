@@ -105,7 +105,7 @@ _RESERVED = frozenset("""
     reinterpret_cast return short signed sizeof static static_assert static_cast struct switch template this
     main thread_local throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t while xor
     xor_eq
-    """.split())                                            # noqa: SIM905 (a table of words)
+    """.split())
 """Keywords of C++ (ISO C++17, [lex.key]) that are no names in the CUDA text."""
 
 

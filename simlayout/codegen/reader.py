@@ -38,7 +38,7 @@ def compile_source(source, filename="<emitted>"):
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:      # ValueError: a null byte, in Python 3.10
         raise SimlayoutError(f"{filename}: not Python source: {error}") from None
     scope = {"__builtins__": {}}
-    exec(code, scope)                                       # noqa: S102 (nothing but definitions got past the check)
+    exec(code, scope)                                       # nothing but definitions got past the check
     return {name: value for name, value in scope.items() if callable(value)}
 
 

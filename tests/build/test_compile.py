@@ -5,10 +5,10 @@ import pytest
 
 pytest.importorskip("numba.cuda")
 
-from numba import cuda  # noqa: E402
+from numba import cuda
 
-from cuda_kernels.build.compile import _at_point, _Binder, _calls, _narrow  # noqa: E402
-from simlayout.errors import SimlayoutError  # noqa: E402
+from cuda_kernels.build.compile import _at_point, _Binder, _calls, _narrow
+from simlayout.errors import SimlayoutError
 
 COUNTS = range(1, 7)
 POINTS = np.arange(60, dtype=np.int64).reshape(6, 10)

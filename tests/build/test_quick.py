@@ -9,11 +9,11 @@ import pytest
 
 pytest.importorskip("numba.cuda")
 
-from numba.cuda.core import inline_closurecall  # noqa: E402
+from numba.cuda.core import inline_closurecall
 
 from cuda_kernels.build import quick
-from cuda_kernels.build.compile import bound_kernel, text_of  # noqa: E402
-from cuda_kernels.matmul.repack import SIGNATURE, Copy  # noqa: E402
+from cuda_kernels.build.compile import bound_kernel, text_of
+from cuda_kernels.matmul.repack import SIGNATURE, Copy
 
 
 def test_the_ptx_is_the_same_as_without_it(monkeypatch):

@@ -72,7 +72,7 @@ def test_a_written_test_fails_for_a_layout_with_more_conflicts_or_one_that_is_no
     def failing(text):
         """Names of the tests that fail."""
         scope, found = {}, set()
-        exec(text, scope)                                                                       # noqa: S102
+        exec(text, scope)
         for name in [n for n in scope if n.startswith("test_")]:
             try:
                 scope[name]()

@@ -31,7 +31,7 @@ def test_an_index_text_means_what_python_means_on_ints_and_arrays(text, tid, k):
         got, = parse_index(text, ("tid", "k"))(tid, k)
     except sl.SimlayoutError:
         return                                     # division by zero, a wide shift, more than 62 bits
-    assert got == eval(text, {}, {"tid": tid, "k": k})          # noqa: S307 (the twin; the text is ours)
+    assert got == eval(text, {}, {"tid": tid, "k": k})          # the twin; the text is ours
     assert np.all(parse_index(text, ("tid", "k"))(np.full(3, tid), np.full(3, k))[0] == got)
 
 
@@ -105,7 +105,7 @@ def test_an_index_text_of_c_means_what_c_means_or_is_refused(text, tid, k):
         got, = parse_index(f"{text};", ("tid", "k"))(tid, k)
     except sl.SimlayoutError:
         return
-    assert got == eval(re.sub(r"\d+", r"CInt(\g<0>)", text), {"CInt": CInt}, {"tid": CInt(tid), "k": CInt(k)})  # noqa: S307
+    assert got == eval(re.sub(r"\d+", r"CInt(\g<0>)", text), {"CInt": CInt}, {"tid": CInt(tid), "k": CInt(k)})
 
 
 def test_what_c_leaves_open_or_does_otherwise_is_refused():

@@ -49,7 +49,6 @@ def test_nothing_is_no_race_and_what_came_to_no_summary_is_an_error():
 
 
 
-
 def of_json():
     """{case: hazards} of the record of all cases."""
     rows = json.loads((DATA / "h100_races.json").read_text())["rows"]

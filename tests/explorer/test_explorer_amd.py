@@ -62,7 +62,7 @@ def test_it_is_copied_as_hip_and_as_python_that_runs(capsys):
             found = copies(State(TILE, "f16", chip, uses, shown=shown))
             assert [name for name, copied in found.items() if "error" in copied] == []
             assert found["cuda"]["title"] == "HIP C++" and "__device__" in found["cuda"]["text"]
-            exec(compile(found["python"]["text"], "copied", "exec"), {})        # noqa: S102  as it is copied
+            exec(compile(found["python"]["text"], "copied", "exec"), {})
             assert f"{uses[shown].op}, f16, {chip}" in capsys.readouterr().out
 
 

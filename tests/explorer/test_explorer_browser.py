@@ -12,10 +12,10 @@ from simlayout.explorer.pack import ints_of
 from simlayout.explorer.state import single
 
 pytest.importorskip("selenium", reason="the browser tests need selenium")
-from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
-from selenium.webdriver.common.by import By  # noqa: E402
-from selenium.webdriver.common.keys import Keys  # noqa: E402
-from selenium.webdriver.support.ui import Select, WebDriverWait  # noqa: E402
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import Select, WebDriverWait
 
 pytestmark = pytest.mark.slow
 TILE, SWIZZLED = "(16,64):(64,1)", "Sw<3,3,3> o (16,64):(64,1)"

@@ -4,10 +4,10 @@ import pytest
 from explorer_pages import counts, element, settle, typed
 
 pytest.importorskip("selenium", reason="the browser tests need selenium")
-from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
-from selenium.webdriver.common.by import By  # noqa: E402
-from selenium.webdriver.common.keys import Keys  # noqa: E402
-from selenium.webdriver.support.ui import Select, WebDriverWait  # noqa: E402
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import Select, WebDriverWait
 
 TILE, SWIZZLED = "(16,64):(64,1)", "Sw<3,3,3> o (16,64):(64,1)"
 both = pytest.mark.parametrize("how", ["keyboard", "mouse"])

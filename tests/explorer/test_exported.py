@@ -18,7 +18,7 @@ from simlayout.explorer.state import Refusal, State, Use, state_of
 from simlayout.hardware import INSTRUCTIONS
 
 pytest.importorskip("selenium", reason="the browser tests need selenium")
-from selenium.webdriver.common.by import By  # noqa: E402
+from selenium.webdriver.common.by import By
 
 KERNELS = Sources(registry.ALL_KERNELS)
 TILE = "(16,64):(64,1)"

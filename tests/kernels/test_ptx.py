@@ -12,9 +12,9 @@ from simlayout.codegen import identifier
 
 pytest.importorskip("numba.cuda", reason="needs numba-cuda: pip install 'simlayout[test]'")
 
-from cuda_kernels.build.compile import bound_kernel, ptx, signature  # noqa: E402 (after the skip)
-from cuda_kernels.intrinsics import tid_x  # noqa: E402
-from cuda_kernels.intrinsics.instruction import instruction  # noqa: E402
+from cuda_kernels.build.compile import bound_kernel, ptx, signature
+from cuda_kernels.intrinsics import tid_x
+from cuda_kernels.intrinsics.instruction import instruction
 
 
 @needs_tools

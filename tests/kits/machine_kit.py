@@ -166,6 +166,7 @@ bulk_reduce = Instruction(lambda warp, pointer, at, nbytes: warp.bulk_reduce(poi
 
 # ---- global memory, by all kinds of access ---------------------------------------------------------------------------
 
+
 @Instruction
 def ld_relaxed(warp, pointer):
     return pointer.read(warp.active, 4, strong=True).view(np.int32)[:, 0].astype(np.int64)

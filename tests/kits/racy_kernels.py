@@ -1,5 +1,5 @@
 """Kernels with one planted hazard each, whose lines end in `# first` and `# second`, and neighbours without one."""
-# ruff: noqa: SIM108 (kernels say `if` where they mean it)
+
 
 from machine_kit import (
     bar_1_of_64,

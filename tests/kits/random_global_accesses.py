@@ -134,6 +134,8 @@ STATEMENTS = st.one_of(
     st.tuples(st.tuples(st.sampled_from([None, 0, 1, 2]), st.sampled_from([0, 0, 1])), st.just("tid % 32 == 0"),
               st.tuples(st.sampled_from(["count", "count", "count", "count_relaxed"]), st.integers(0, 1))),
 )
+
+
 @st.composite
 def handing_on(draw):
     """(Shape, statements) of CTAs that run one after the other: each counts, touches a few bytes, counts again."""

@@ -44,8 +44,6 @@ def instructions():
     return found
 
 
-
-
 class Made:
     """A random program. text: its PTX; `run()`: what each thread leaves in its registers, uint64 [threads, registers].
 

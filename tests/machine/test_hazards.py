@@ -209,7 +209,6 @@ def test_their_corrected_forms_are_clean(kernel, chunks):
     run(kernel, 1, 64, words(64 * chunks), chunks, shared_bytes=1024)
 
 
-
 def test_the_chunks_read_too_early_are_those_that_group_accounting_names():
     """Without the fourth commit, three of every four chunks after the first round; with it inside the if, the last two."""
     def early(kernel, chunks):

@@ -1,5 +1,5 @@
 """Kernels on the machine: lanes that part and meet, rewriting, line numbers, grids."""
-# ruff: noqa: SIM108, SIM105 (kernels say `if` where they mean it)
+
 
 import sys
 
@@ -320,7 +320,6 @@ def test_what_numba_wraps_is_unwrapped():
         st_global(out + 4 * tid_x(), 1)
 
     assert values(kernel).tolist() == [1] * 32
-
 
 
 def test_every_warp_of_every_cta_runs_and_missing_lanes_do_not():

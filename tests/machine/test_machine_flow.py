@@ -1,5 +1,5 @@
 """Lanes that leave before others: lane-varying loops, break, continue and return, as every lane alone would take them."""
-# ruff: noqa: SIM102 (kernels nest `if` where they mean it)
+
 
 import numpy as np
 import pytest

@@ -20,7 +20,7 @@ def make_cupy():
     """A module like CuPy: arrays over NumPy memory."""
     cupy = types.ModuleType("cupy")
 
-    class ndarray:                                   # noqa: N801
+    class ndarray:
         def __init__(self, array):
             self.array = array
             self.shape, self.strides, self.dtype = array.shape, array.strides, array.dtype

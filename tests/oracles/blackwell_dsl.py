@@ -8,10 +8,10 @@ import os
 
 os.environ["CUTE_DSL_ARCH"] = "sm_100a"
 
-import cutlass  # noqa: E402 (the architecture first)
-import cutlass.cute as cute  # noqa: E402
-from cutlass.cute.nvgpu import tcgen05  # noqa: E402
-from cutlass.cute.nvgpu.tcgen05 import helpers  # noqa: E402
+import cutlass  # the architecture first
+import cutlass.cute as cute
+from cutlass.cute.nvgpu import tcgen05
+from cutlass.cute.nvgpu.tcgen05 import helpers
 
 START = 0x400
 TYPES = {"f16": cutlass.Float16, "bf16": cutlass.BFloat16, "e4m3": cutlass.Float8E4M3FN, "tf32": cutlass.TFloat32}

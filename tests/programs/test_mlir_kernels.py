@@ -9,7 +9,7 @@ import simlayout as sl
 from simlayout.errors import HazardError, MachineError
 
 pytest.importorskip("numba_cuda_mlir")
-from numba_cuda_mlir import cuda  # noqa: E402
+from numba_cuda_mlir import cuda
 
 
 @cuda.jit

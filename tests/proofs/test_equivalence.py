@@ -20,6 +20,7 @@ from simlayout.errors import LayoutError, ParseError
 
 # ---- formulas (their grammar is that of `parse_index`: see test_cli) -------------------------------------------------
 
+
 def test_a_formula_is_a_function_of_ints_arrays_and_symbols():
     tile = sl.formula("row * 64 + (col ^ ((row & 7) << 3))")
     assert tile(1, 8) == 64 and tile(np.array([1, 2]), np.array([8, 0])).tolist() == [64, 144]

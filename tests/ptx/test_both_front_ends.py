@@ -89,6 +89,7 @@ def races(trace):
 @pytest.mark.parametrize("name", ["mma_permuted", "mma_blocks", "mma_crosswise"])
 def test_a_kernel_without_its_barriers_has_the_same_hazards(name, monkeypatch):
     monkeypatch.setattr(turns, "TURN", 1 << 30)              # a warp runs until it waits, as one in Python does
+
     def work():
         made = ALL_KERNELS[name].work(halves(128, 64), halves(64, 128), sms=2)
         return replace(made, kernel=without(made.kernel, "bar_sync"))

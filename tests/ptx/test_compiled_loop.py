@@ -233,6 +233,7 @@ def test_lanes_that_part_in_calls_and_loops_do_the_same_compiled(monkeypatch, ha
     in_numpy_alone, compiled = both_ways(monkeypatch, hazards, CALLING)
     assert in_numpy_alone == compiled and any(in_numpy_alone[0]) and in_numpy_alone[4]
 
+
 def test_a_result_that_nobody_wants_is_written_to_no_register(monkeypatch):
     text = PROGRAM.replace("NEXT:", "    add.u32 _, %r12, 1;\nNEXT:\n    mov.b64 _, {%r5, %r2};")
     program = load(text)["mixed"].program

@@ -247,7 +247,6 @@ def test_without_together_the_barrier_of_the_grid_traps_and_the_error_says_why()
         entry.run(4, 1, np.zeros(8, np.uint32))
 
 
-
 PARTED = """
 ld.param.u64 %rd1, [kernel_param_0];
 mov.u32 %r1, %tid.x;
@@ -279,7 +278,6 @@ def test_lanes_at_warp_barriers_of_different_masks_do_not_meet():
     text = module(PARTED.replace("{mask}", "0xFFFFFF80"), ("u64",), before=".shared .b32 word[32];")
     trace = sl.ptx.load(text).entry().run(1, 32, np.zeros(32, np.uint32), hazards="report")
     assert {hazard.kind for hazard in trace.hazards} == {"lane race"}
-
 
 
 LATE = """

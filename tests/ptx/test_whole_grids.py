@@ -8,7 +8,7 @@ pytest.importorskip("numba")
 from hypothesis import given
 from hypothesis import strategies as st
 
-import simlayout.machine.ptx.compiled.loop  # noqa: F401, I001  (at hand from the first launch on)
+import simlayout.machine.ptx.compiled.loop  # noqa: F401  (at hand from the first launch on)
 from simlayout.errors import MachineError, SimlayoutError
 from simlayout.machine.ptx import running
 from simlayout.machine.ptx.compiled.whole import Whole

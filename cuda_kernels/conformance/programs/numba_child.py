@@ -32,7 +32,7 @@ class Told:
 
     def __init__(self, module: str, path: Path, limit: float):
         self._module, self._limit = module, limit
-        self._file = open(path, "w", buffering=1)        # noqa: SIM115 (until the process ends)
+        self._file = open(path, "w", buffering=1)        # until the process ends
         self._launched = False
         _watch_launches(self._launch)
 

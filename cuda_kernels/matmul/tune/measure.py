@@ -53,8 +53,8 @@ def require_tunable(cuda, device):
 
 
 def contenders(wanted, gpu):
-    """[Hopper configuration] that are measured, the one that the estimate chooses first; their programs are the `likely`
-    ones'."""
+    """[Hopper configuration] that are measured: the `likely` ones, of which the estimate chooses the first, and BOTH of them
+    the other way. The latter are the same programs, called otherwise."""
     configs = likely(wanted, gpu, MOST)
     return configs + [replace(config, early=not config.early) for config in configs[:BOTH]]
 
@@ -103,9 +103,9 @@ def tune(cuda, device, wanted, seconds=SECONDS, say: Say = quiet) -> Kept | None
                 say("  interrupted before anything was measured: nothing is kept")
                 raise
             say("  interrupted: the best so far is kept")
-            _kept(cuda, device, wanted, ready, configs[0], say)
+            _keep_best(cuda, device, wanted, ready, configs[0], say)
             raise
-    return _kept(cuda, device, wanted, ready, configs[0], say)
+    return _keep_best(cuda, device, wanted, ready, configs[0], say)
 
 
 def run_heats(watch, ready, chosen, seconds, say):
@@ -130,7 +130,7 @@ def run_heats(watch, ready, chosen, seconds, say):
         left += [one for one in ranked[len(left):] if one.config == chosen]
 
 
-def _kept(cuda, device, wanted, ready, chosen, say):
+def _keep_best(cuda, device, wanted, ready, chosen, say):
     """Keeps the best of those entrants that came furthest: times of one heat alone can be compared."""
     last = max(one.heat for one in ready)
     best = min((one for one in ready if one.heat == last), key=lambda one: one.us)

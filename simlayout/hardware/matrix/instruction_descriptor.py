@@ -125,6 +125,7 @@ class InstructionDescriptor:
         if d is None or row.scaled and found["scale"] not in scales:
             raise InstructionError(f"no instruction descriptor of kind::{row.name}: it has "
                                    f"{_numbered(row.scales if row.scaled else row.results)}")
+
         def flag(name):
             return bool(found.get(name, 0))
 

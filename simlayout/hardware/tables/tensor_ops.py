@@ -89,6 +89,7 @@ TENSOR_OPS = {op.name: op for level in (_warp_level, _warpgroup_level) for op in
 `wgmma.m64n256k16.f32.f16.f16` (shape, types of D, A, B) for wgmma, whose C is its D. Those of tcgen05.mma, which are many,
 are made of their names: `tcgen05.m128n256k16.f32.f16.f16`."""
 
+
 @lru_cache(None)
 def _tcgen05(name):
     """The TensorOp of a dense tcgen05.mma of kind::f16, tf32 or i8, by its name; InstructionError for others."""

@@ -27,7 +27,6 @@ REGISTERS = 65_536
 """Registers of an SM (CUDA C++ Programming Guide, technical specifications)."""
 
 
-
 class Product:
     """One wgmma of a warpgroup. what: all that its warps must agree on.
 

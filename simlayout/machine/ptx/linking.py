@@ -11,6 +11,7 @@ from simlayout.machine.ptx.opcodes.control import LOOSE
 _STRENGTH = {"extern": 0, "common": 1, "weak": 2, "visible": 3, "": 3}
 """Which of several definitions of one name holds: the strongest; two of the strongest are too many."""
 
+
 def link(modules: Sequence[syntax.Module]) -> syntax.Module:
     """One Module of several: names that a module shows others (.visible, .weak, .common) are one thing in all of them, the
     others are its own and renamed where they would meet. Its version, target and path are those of the first; lines of the

@@ -233,7 +233,6 @@ class Entry:
             raise MachineError(f"{self.name} takes blocks of at most {self.most_threads} threads (.maxntid), not "
                                f"{prod(shape.block)}")
 
-
     def _registers(self, shape):
         """Registers of a thread at launch, None if nothing says how many: by .maxnreg, or as `setmaxnreg` must find them."""
         least, most = self.program.register_bounds
