@@ -59,8 +59,9 @@ def bit_matrix(layout: IndexFunction, dtype: AnyDType = "f16") -> Panel:
     rows = tuple((y + 0.5, f"bit {out}") for y, out in enumerate(reversed(range(f2_map.outputs))))
     columns = tuple((x + 0.5, names[bit]) for x, bit in enumerate(reversed(range(f2_map.inputs))))
     shown = {b.colour for b in boxes} - {-1}
-    legend = [((kind,), f"1: this bit of the coordinate is XORed onto {text}") for kind, text in MEANING.items()
-              if kind in shown]
+    legend: list[tuple[tuple[str, ...], str]] = [
+        ((kind,), f"1: this bit of the coordinate is XORed onto {text}") for kind, text in MEANING.items()
+        if kind in shown]
     if {name[0] for name in names} == {"r", "c"}:
         legend.append(((), "r: a bit of the row, c: of the column, 0 the lowest"))
     constant = f"; XOR {f2_map.constant}" if f2_map.constant else ""

@@ -9,7 +9,7 @@ from simlayout.ptx import load
 
 pytest.importorskip("numba.cuda", reason="makes the PTX")
 
-from cuda_kernels.build.compile import bound_kernel, signature  # noqa: E402 (after the skip)
+from cuda_kernels.build.compile import bound_kernel, signature
 
 FORMS = {"b8": 1, "b16": 2, "b32": 4, "b64": 8, "b128": 16, "f32": 4, "f64": 8, "v2_f32": 8, "v4_f32": 16}
 """What shared memory is loaded and stored by: bytes of a lane."""
