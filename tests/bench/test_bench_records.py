@@ -11,7 +11,7 @@ from places import DATA, ROOT
 
 from cuda_kernels import KERNELS
 from cuda_kernels.bench import pictures, record, steps
-from cuda_kernels.bench.record import Product, Record, Row, ended_by, parse_config
+from cuda_kernels.bench.record import Product, Record, Row, parse_config
 from cuda_kernels.bench.sets import SETS
 from cuda_kernels.kernels import ALL_KERNELS
 from cuda_kernels.kernels.hopper.config import HOPPER, Hopper
@@ -19,28 +19,6 @@ from cuda_kernels.kernels.hopper.kernel import kernel_of
 from simlayout.errors import ParseError, SimlayoutError
 
 MATMULS = record.read(DATA / "h200_matmul.json")
-
-
-# ---- commands ---------------------------------------------------------------------------------------------------------
-
-def failing():
-    raise SimlayoutError("no GPU")
-
-
-@pytest.mark.parametrize("main, code, told", [(failing, 2, "python -m some.module: no GPU\n"), (lambda: 1, 1, ""),
-                                              (lambda: None, None, "")])
-def test_a_command_ends_in_one_line_where_it_cannot_answer_and_1_stays_an_answer(main, code, told, capsys):
-    with pytest.raises(SystemExit) as left:
-        ended_by(main, "some.module")
-    assert (left.value.code, capsys.readouterr().err) == (code, told)
-
-
-def test_the_commands_that_measure_end_so():
-    for room in "bench", "lab", "conformance":
-        for path in (ROOT / "cuda_kernels" / room).glob("*.py"):
-            _, begins, last = path.read_text().partition('if __name__ == "__main__":\n')
-            if begins and path.stem not in ("probe", "rocm", "mma"):      # children of others; without the rest; on its own
-                assert last == f'    ended_by(main, "cuda_kernels.{room}.{path.stem}")\n', path
 
 
 # ---- steps -----------------------------------------------------------------------------------------------------------
