@@ -174,8 +174,9 @@ def _struct(parameter, value, space):
     if len(data) != parameter.bytes:
         given = value if _is_list(value) else (value,)
         pointer = parameter.bytes >= 8 and any(isinstance(one, np.ndarray) for one in given)
+        instead = ": an array is its bytes there, and [sl.ptx.Pointer(array)] a pointer (--arg '{array}')" * pointer
         raise MachineError(f"{counted(len(data), 'byte')} {are(len(data))} given, and the struct has {parameter.bytes}"
-                           + ": sl.ptx.Pointer(array) is a pointer to it, for a field of a list" * pointer)
+                           + instead)
     return data
 
 
