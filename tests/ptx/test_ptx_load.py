@@ -125,6 +125,33 @@ def test_a_kernel_beside_one_that_recurs_runs_all_the_same():
         read["recurs"].run(1, 32)
 
 
+VARIABLES = """
+.version 9.0
+.target sm_90
+.address_size 64
+.global .align 4 .u32 first = 3;
+.global .align 4 .u32 other = 5;
+.global .align 4 .u32 behind = 7;
+.global .align 8 .u64 pointer = behind;
+.func (.reg .b32 %o) get() { .reg .b64 %rd; mov.u64 %rd, pointer; ld.global.u64 %rd, [%rd]; ld.global.u32 %o, [%rd]; ret; }
+.visible .entry plain(.param .u64 plain_param_0)
+{ .reg .b32 %r; .reg .b64 %rd; ld.param.u64 %rd, [plain_param_0]; ld.global.u32 %r, [first]; st.global.u32 [%rd], %r; ret; }
+.visible .entry calls(.param .u64 calls_param_0)
+{ .reg .b32 %r; .reg .b64 %rd; ld.param.u64 %rd, [calls_param_0]; call (%r), get; st.global.u32 [%rd], %r; ret; }
+"""
+
+
+def test_a_launch_has_the_variables_that_its_kernel_can_reach_and_no_others():
+    read, out = sl.ptx.load(VARIABLES), np.zeros(1, np.uint32)
+    assert read["plain"].variables == ("first",) and set(read["calls"].variables) == {"pointer", "behind"}
+    for name, value in (("plain", 3), ("calls", 7), ("plain", 3)):
+        read[name].run(1, 1, out)
+        assert out[0] == value
+    read["plain"].run(1, 1, read.variable("behind"))             # as an argument a variable has its own address
+    read["calls"].run(1, 1, out)
+    assert out[0] == 3
+
+
 @pytest.mark.parametrize(("line", "instead"), [
     ("tex.1d.v4.f32.s32 {%f, %f, %f, %f}, [%rd1, {%r1}];", "textures (tex): read the array through a pointer"),
     ("suld.b.1d.b32.trap %r1, [%rd1, {%r2}];", "surfaces (suld): read and write the array through a pointer"),

@@ -37,6 +37,7 @@ class Lowering:
         self._rows, self._registers, self._constants, self._specials = 0, {}, {}, {}
         self.local_bytes, self.steps, self.names, self.calls, self.faults = 0, [], {}, {}, []
         self.accumulators, self._touched, self._uses = Accumulators(), set(), []        # _uses: rows that each step uses
+        self.symbols = set()                             # names of variables and functions that it uses
         self._functions, todo = [], [entry]
         while todo:
             name = todo.pop()
@@ -55,6 +56,7 @@ class Lowering:
         whose address it takes."""
         names = {symbol.name: None for instruction in function.body if isinstance(instruction, syntax.Instruction)
                  for symbol in _symbols(instruction.operands)}
+        self.symbols.update(names)
         for name in names:
             variable = self.module.variables.get(name)
             if variable is not None and variable.space == "shared" and name not in self.shared:

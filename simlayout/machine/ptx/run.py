@@ -1,7 +1,7 @@
 """Modules of PTX, their entries, and launches of these."""
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cached_property, partial
 from math import prod
 from pathlib import Path
@@ -51,7 +51,8 @@ class Entry:
     name: as the PTX has it. parameters: a `syntax.Variable` each, in order. required_block: (x, y, z) of .reqntid, or
     None; most_threads: of .maxntid, or None; required_cluster: (x, y, z) of .reqnctapercluster, or None. static_shared:
     bytes of shared memory that it declares; has_dynamic_shared: whether it also uses what `run` gives as shared_bytes.
-    shared_variables: {name: (where it begins, bytes)} of that which it declares.
+    shared_variables: {name: (where it begins, bytes)} of that which it declares. variables: names of those in global and
+    constant memory that it can reach.
     """
 
     def __init__(self, module: "Module", function: syntax.Function):
@@ -66,6 +67,7 @@ class Entry:
         self.functions = tuple(lowering.names)
         self.static_shared, self.has_dynamic_shared = lowering.static_shared, lowering.has_dynamic_shared
         self.shared_variables = lowering.placed
+        self.variables = module.reached(lowering.symbols)
 
     def __repr__(self) -> str:
         given = ", ".join(map(self.described, self.parameters))
@@ -111,7 +113,7 @@ class Entry:
 
         def attempt(quick=False, patient=True, trial=None):
             launch = Launch(arch, hazards, python=self.module.python)
-            space = self.module.space(launch)
+            space = self.module.space(launch, self.variables)
             program.parameters = packed(self, args, space)
             launch.dynamic_bytes, launch.narrow = dynamic_bytes, program.narrow
             shape = Shape.of(grid, block, program.dynamic_at + dynamic_bytes, self._cluster(cluster), together, launch,
@@ -290,8 +292,8 @@ class Module:
             initial = np.frombuffer(variable.initial or b"", np.uint8)
             data[:len(initial)] = initial
             self._memory[variable.name] = data
-        space = spaces(Launch(self.arch, "off").allocation)
-        self.addresses = {name: space.address(data) for name, data in self._memory.items()}
+        self._places = spaces(Launch(self.arch, "off").allocation)
+        self.addresses = {name: self._places.address(data) for name, data in self._memory.items()}
         for variable in self._variables():
             self._relocate(variable)
         self.entries = {name: Entry(self, function) for name, function in parsed.functions.items()
@@ -340,11 +342,26 @@ class Module:
         self.variable(name)
         self._assigned.give(name, value, self._spaces(Launch(self.arch, "off").allocation))
 
-    def space(self, launch: Launch) -> GlobalSpace:
-        """The GlobalSpace of a Launch, with the module's variables in it."""
+    def reached(self, symbols: Iterable[str]) -> tuple[str, ...]:
+        """The variables in global and constant memory among some names, and those whose addresses they hold."""
+        todo, found, variables = list(symbols), {}, self._by_name
+        while todo:
+            variable = variables.get(todo.pop())
+            if variable is not None and variable.name not in found:
+                found[variable.name] = None
+                todo += [relocation.symbol for relocation in variable.relocations]
+        return tuple(found)
+
+    @cached_property
+    def _by_name(self):
+        return {variable.name: variable for variable in self._variables()}
+
+    def space(self, launch: Launch, variables: Iterable[str]) -> GlobalSpace:
+        """The GlobalSpace of a Launch, with some of the module's variables in it."""
         space = self._spaces(launch.allocation)
         space.heap = self.heap
-        for data in (*self._memory.values(), *([self.heap.bytes] if self.heap.used else ())):
+        space.goes_on_from(self._places)
+        for data in (*map(self._memory.get, variables), *([self.heap.bytes] if self.heap.used else ())):
             space.admit(data)
         self._assigned.write(space)
         return space

@@ -39,6 +39,7 @@ class GlobalSpace:
         self._allocate, self._next = allocate, FIRST
         self.heap: Any = None                            # the Heap of `malloc` in kernels
         self._roots = {}                                 # where memory lies in this process -> its address
+        self._known = set()                              # id of each Allocation, which _ranges keep
         self.maps, self._placed = Maps(self), []
         self.workspace = 0
         self._ranges = []                                # (first byte, one past the last, Allocation, address of element 0)
@@ -51,9 +52,14 @@ class GlobalSpace:
         at = self._roots[allocation.root] + allocation.origin
         first = at - allocation.zero
         entry = first, first + allocation.bytes.size, allocation, at
-        if all(known[2] is not allocation for known in self._ranges):
+        if id(allocation) not in self._known:
+            self._known.add(id(allocation))
             self._ranges.insert(0, entry)
         return at
+
+    def goes_on_from(self, other: "GlobalSpace") -> None:
+        """What another space has given an address has it here, too, once it is admitted."""
+        self._roots, self._next = dict(other._roots), other._next
 
     def passed(self, array: np.ndarray, position: int, name: str) -> None:
         """An array is an argument of the launch, the first of which has position 1; name: of the parameter, or ""."""
