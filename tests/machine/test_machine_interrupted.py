@@ -46,3 +46,19 @@ def test_ctrl_c_ends_warps_that_wait_for_one_another_without_a_word(monkeypatch)
         run(kernel, 1, 256)
     other.join()
     assert (told, threading.active_count()) == ([], before)
+
+
+@pytest.mark.skipif(threading.current_thread() is not threading.main_thread(), reason="signals reach the main thread")
+def test_ctrl_c_at_any_moment_is_ctrl_c_alone_and_leaves_no_thread():
+    def kernel():
+        while True:
+            bar_sync()
+
+    before = threading.active_count()
+    for i in range(25):                                  # of two warps, one is often about to take its turn
+        other = threading.Timer(0.02 + 0.0007 * i, os.kill, (os.getpid(), signal.SIGINT))
+        with pytest.raises(KeyboardInterrupt):
+            other.start()
+            run(kernel, 1, 64)
+        other.join()
+    assert threading.active_count() == before

@@ -43,7 +43,8 @@ class PythonTurns:
         if self._thread.ident is None:
             return
         self.warp.cancelled = True
-        self._mine.release()
+        if self._mine.locked():                          # else the thread has yet to take a turn that it was given
+            self._mine.release()
         while self._thread.is_alive():
             self._thread.join(GRACE)
             if self._thread.is_alive():
