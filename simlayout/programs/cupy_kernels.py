@@ -13,7 +13,8 @@ from simlayout.errors import MachineError
 from simlayout.hardware.tables.arch import cuda_arch_of
 from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.engine.trace import Trace
-from simlayout.machine.ptx.run import Module, read
+from simlayout.machine.ptx.loading import read
+from simlayout.machine.ptx.run import Module
 from simlayout.programs.device import SimulatedDevice
 
 SCALARS = {bool: np.bool_, int: np.int64, float: np.float64, complex: np.complex128}

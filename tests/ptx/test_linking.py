@@ -9,7 +9,8 @@ from simlayout.errors import AddressError, MachineError
 from simlayout.machine.ptx.grammar import parse
 from simlayout.machine.ptx.heap import ALIGNMENT, Heap
 from simlayout.machine.ptx.linking import link
-from simlayout.machine.ptx.run import Module, load
+from simlayout.machine.ptx.loading import load
+from simlayout.machine.ptx.run import Module
 
 HEAD = ".version 9.0\n.target sm_90\n.address_size 64\n"
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from simlayout.machine.ptx.run import load
+from simlayout.machine.ptx.loading import load
 
 MODULE = """
 .version 8.0

@@ -1,17 +1,16 @@
 """Modules of PTX, their entries, and launches of these."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property, partial
 from math import prod
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from simlayout.algebra.aliases import Progress
-from simlayout.errors import HazardError, InstructionError, MachineError, ParseError, SimlayoutError
+from simlayout.errors import HazardError, InstructionError, MachineError, SimlayoutError
 from simlayout.hardware.tables.arch import DEFAULT_ARCH
 from simlayout.machine.engine.cta import most_registers
 from simlayout.machine.engine.events import watcher
@@ -25,10 +24,8 @@ from simlayout.machine.ptx.assigned import Assigned
 from simlayout.machine.ptx.cxx_names import cxx_name, cxx_names, same_name
 from simlayout.machine.ptx.doubts import Before, Doubt, Doubts, TooLong, in_two_steps
 from simlayout.machine.ptx.faults import Unsupported, refusal, summed
-from simlayout.machine.ptx.grammar import parse
 from simlayout.machine.ptx.heap import Heap
 from simlayout.machine.ptx.lower import Lowering, address_of
-from simlayout.machine.ptx.other_files import is_known, what_instead
 from simlayout.machine.ptx.running import Running, compiled
 from simlayout.machine.ptx.space import GlobalSpace
 from simlayout.machine.ptx.turns import PtxTurns
@@ -272,6 +269,29 @@ def _zeros(nbytes):
     return np.zeros(nbytes, np.uint8)
 
 
+class _Entries(Mapping):
+    """The entries of a Module by name, each made when somebody asks for it."""
+
+    def __init__(self, module):
+        self._module, self._made = module, {}
+        functions = module.syntax.functions.items()
+        self._functions = {name: one for name, one in functions if one.entry and one.body is not None}
+
+    def __getitem__(self, name):
+        if name not in self._made:
+            self._made[name] = Entry(self._module, self._functions[name])
+        return self._made[name]
+
+    def __contains__(self, name):
+        return name in self._functions
+
+    def __iter__(self):
+        return iter(self._functions)
+
+    def __len__(self):
+        return len(self._functions)
+
+
 class Module:
     """A parsed module. syntax: what the text says; entries: {name: Entry}; arch: that of its .target. spaces: makes the
     GlobalSpace of a launch, called as that; room: gives memory of so many bytes, zeros; heap: where `malloc` of its kernels
@@ -296,8 +316,7 @@ class Module:
         self.addresses = {name: self._places.address(data) for name, data in self._memory.items()}
         for variable in self._variables():
             self._relocate(variable)
-        self.entries = {name: Entry(self, function) for name, function in parsed.functions.items()
-                        if function.entry and function.body is not None}
+        self.entries: Mapping[str, Entry] = _Entries(self)
 
     def __repr__(self) -> str:
         return f"<module {self.syntax.path}, {self.syntax.target}: {', '.join(self.entries) or 'no entries'}>"
@@ -391,59 +410,3 @@ def _arch_of(target):
 
     plain = target.rstrip("af")
     return plain if plain in ARCHES else DEFAULT_ARCH
-
-
-def read(source: str | Path) -> Module:
-    """A Module of PTX text, or of a file that holds it, also with instructions that the machine does not have.
-
-    source: the text, or a path (a Path, or a string without a line break that ends in .ptx). Raises ParseError with file,
-    line and column, and MachineError for a file that cannot be read.
-
-    >>> module = read(".version 9.0 .target sm_90 .address_size 64 .entry none() { frob.b32; ret; }")
-    >>> [(each.name, each.line) for each in module.unsupported]
-    [('frob.b32', 1)]
-    """
-    if isinstance(source, str) and ("\n" in source or not source.endswith(".ptx")):
-        return Module(parse(source, source if "\n" not in source and is_known(source) else "<text>"))
-    if not isinstance(source, str | Path):
-        raise MachineError(f"PTX is text, or the path of a file with it, not {type(source).__name__}")
-    try:
-        text = Path(source).read_text("utf-8")
-    except UnicodeDecodeError as error:
-        name = str(source)
-        raise MachineError(what_instead(name) if is_known(name) else f"cannot read {name!r}, no text: {error}") from None
-    except (OSError, ValueError) as error:               # ValueError: a NUL in the path
-        raise MachineError(f"cannot read {str(source)!r}: {getattr(error, 'strerror', None) or error}") from None
-    if not text.strip():
-        raise ParseError(f"{source} is empty: PTX begins with '.version'")
-    return Module(parse(text, str(source)))
-
-
-def load(source: str | Path) -> Module:
-    """A Module of PTX text, or of a file that holds it, all of whose instructions the machine can execute.
-
-    source: as of `read`. Raises ParseError with file, line and column; InstructionError that lists by name, with the first
-    line and how often, all that entries can reach and the machine does not have; MachineError as `read`.
-
-    >>> module = load('''.version 9.0 .target sm_90 .address_size 64
-    ... .entry twice(.param .u64 out) {
-    ...     .reg .u32 %r<3>; .reg .u64 %rd<4>;
-    ...     ld.param.u64 %rd1, [out];
-    ...     mov.u32 %r1, %tid.x;
-    ...     mul.wide.u32 %rd2, %r1, 4;
-    ...     add.u64 %rd3, %rd1, %rd2;
-    ...     shl.b32 %r2, %r1, 1;
-    ...     st.global.u32 [%rd3], %r2;
-    ...     ret;
-    ... }''')
-    >>> module, module["twice"]
-    (<module <text>, sm_90: twice>, <entry twice(out: .u64)>)
-    >>> out = np.zeros(4, np.int32)
-    >>> trace = module["twice"].run(1, 4, out)
-    >>> out, trace.sectors[0].sectors
-    (array([0, 2, 4, 6], dtype=int32), 1)
-    """
-    module = read(source)
-    if found := module.unsupported:
-        raise InstructionError(refusal(module.syntax.path, found))
-    return module
