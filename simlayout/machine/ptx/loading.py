@@ -41,6 +41,7 @@ def load(source: str | Path) -> Module:
     source: as of `read`. Raises ParseError with file, line and column; InstructionError that lists by name, with the first
     line and how often, all that entries can reach and the machine does not have; MachineError as `read`.
 
+    >>> import numpy as np
     >>> module = load('''.version 9.0 .target sm_90 .address_size 64
     ... .entry twice(.param .u64 out) {
     ...     .reg .u32 %r<3>; .reg .u64 %rd<4>;
