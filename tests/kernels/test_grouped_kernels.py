@@ -174,23 +174,28 @@ SCALED = {
     "lines, columns": (Hopper(64, 32, c_major="M", scaled="lines", dtype="e4m3", out="bf16", **SMALL), (70, 0, 66)),
     "tensor": (Hopper(64, 64, scaled="tensor", **SMALL), (70, 0, 66)),
     "blocks": (Hopper(64, 32, scaled="1x128", dtype="e4m3", out="bf16", **SMALL), (70, 0, 66)),
+    "blocks, consumers without rows": (Hopper(192, 32, scaled="1x128", dtype="e4m3", out="bf16", **SMALL), (130, 0, 1)),
+    "blocks, bands without rows": (Hopper(256, 32, bands=2, scaled="1x1", dtype="e4m3", out="bf16", **SMALL), (70, 0, 300)),
     "blocks, columns": (Hopper(64, 32, c_major="M", scaled="128x1", dtype="e4m3", out="bf16", **SMALL), (70, 0, 66)),
     "integers, lines": (Hopper(64, 32, c_major="M", scaled="lines", dtype="s8", out="bf16", **SMALL), (70, 0, 66)),
     "integers, blocks": (Hopper(64, 32, scaled="1x128", dtype="s8", out="bf16", **SMALL), (70, 0, 66)),
 }
 
 
-@pytest.mark.parametrize("kind", sweep_but(["lines, columns", "blocks", "integers, lines"], SCALED))
+@pytest.mark.parametrize("kind", sweep_but(["lines, columns", "blocks, consumers without rows", "integers, lines"], SCALED))
 def test_scales_of_rows_and_of_each_groups_columns_are_those_of_the_groups_own_product(kind):
     config, sizes = SCALED[kind]
     rows, groups, offsets = operands(config, sizes, 5, 72, 272)
     source, by_blocks = np.random.default_rng(1), "x" in config.scaled
-    shapes = {"tensor": ((1,), (1,)), "lines": ((141, 1), (3, 72))}.get(config.scaled, ((141, 3), (3, 3, 1)))
+    lines, columns = sum(sizes) + 5, 72 if config.scaled == "1x1" else 1
+    shapes = {"tensor": ((1,), (1,)), "lines": ((lines, 1), (3, 72))}.get(config.scaled, ((lines, 3), (3, 3, columns)))
     of_rows, of_groups = (source.random(shape, dtype=np.float32) + np.float32(0.5) for shape in shapes)
     turned_a, turned_b = (of_rows.T, of_groups.swapaxes(1, -1)) if by_blocks else (of_rows.T, of_groups)
     scales = (of_rows, of_groups) if config.c_major == "N" else (turned_b, turned_a)
     made, done = on_machine(config, rows, groups, offsets, *scales)
     assert done.trace.hazards == ()
+    problem = Problem(*config.turned(len(rows), 72), 272, len(sizes), sizes=sizes)
+    assert_as_predicted(kernel_of(config), problem, done)
     alone = kernel_of(Hopper(**{name: value for name, value in config.changes.items() if name != "grouped"}))
     start = 0
     for number, size in enumerate(sizes):

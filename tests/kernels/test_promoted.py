@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from cuda_kernels.intrinsics import laneid, mbarrier_arrive_if, mbarrier_wait, s32, u32
 from cuda_kernels.kernels.hopper import pipeline, producer, promote, wgmma_persistent
+from cuda_kernels.kernels.hopper.accesses import tiles_of
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.kernels.hopper.kernel import kernel_of
 from cuda_kernels.kernels.hopper.scaling import scaled_by, scales_of
@@ -110,7 +111,7 @@ def test_products_with_scales_of_blocks_have_the_bits_of_short_sums_that_fmas_ad
     cuts = [4 * i // parts for i in range(parts + 1)]    # of the four times 128 of K
     wanted = sum(promoted(a[:, 128 * first:128 * last], b[128 * first:128 * last], of_rows[:, first:last],
                           of_columns[first:last], name) for first, last in pairwise(cuts))
-    for said in kernel.plan.scales(config.sharing * config.tiles(M, N) * 4):
+    for said in kernel.plan.scales(tiles_of(config, M, N), 4):
         found = counts[said.instruction]
         assert found.instructions == said.instructions and found.wavefronts >= said.wavefronts
         assert not said.exact or (found.wavefronts, found.ideal) == (said.wavefronts, said.ideal)

@@ -116,7 +116,7 @@ class WgmmaPlan(TmaPlan):
         wgmmas, wavefronts = 4 * config.row_bands, operand_wavefronts(config.wgmma)[0]
         counts = [self.loaded(done.tiles, steps),
                   AccessCount("multiply", config.wgmma, 16 * done.multiplied * steps, *[totals.operand_wavefronts] * 2),
-                  *self.scales(done.tiles * steps)]
+                  *self.scales(done, steps)]
         stored = [*self.lines_scales(done, config.sharing * sliced)]
         for access in self.accesses:
             stored += [AccessCount("stage C", access.instruction, totals.stores, *[totals.store_wavefronts] * 2),
@@ -149,15 +149,15 @@ class WgmmaPlan(TmaPlan):
         return AccessCount("store C", "cp.async.bulk.global", M * config.tile_grid(M, N)[1] * config.cluster_n, 0, 0,
                            exact=False, bytes=2 * M * N)
 
-    def scales(self, stages):
-        """The counts of the scales of so many stages of a CTA, where each has its own: every warp of the consumers loads
-        those of its rows and columns, neighbouring words, one wavefront each; a warp copies them, with wavefronts that
-        depend on where they lie in global memory: at least as many."""
+    def scales(self, done, steps):
+        """The counts of the scales of so many Tiles and stages of each, where each stage has its own: every warp of the
+        consumers that multiply it loads those of its rows and columns, neighbouring words, one wavefront each; a warp copies
+        them, with wavefronts that depend on where they lie in global memory: at least as many."""
         config = self.config
         if not grains_of(config.scaled):
             return ()
-        copies = stages * -(-scales_of_stage(config) // LANES)
-        loads = stages * 4 * config.consumers * (2 * config.bands + column_scales(config))
+        copies = done.tiles * steps * -(-scales_of_stage(config) // LANES)
+        loads = done.multiplied // config.bands * steps * 4 * (2 * config.bands + column_scales(config))
         return (AccessCount("copy scales", "cp.async.ca.4", copies, copies, copies, exact=False),
                 AccessCount("load scales", "ld.shared.b32", loads, loads, loads))
 
