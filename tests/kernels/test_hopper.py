@@ -14,8 +14,9 @@ from tiers import sweep_but
 from cuda_kernels.build.compile import ptx
 from cuda_kernels.build.entry import Entry
 from cuda_kernels.kernels.hopper.accesses import EMITTED, emitted_function, store_access
-from cuda_kernels.kernels.hopper.config import HOPPER, Hopper, cut_tiles, slots
+from cuda_kernels.kernels.hopper.config import HOPPER, Hopper
 from cuda_kernels.kernels.hopper.kernel import SIGNATURE, kernel_of
+from cuda_kernels.kernels.hopper.last_wave import cut_tiles, slots
 from cuda_kernels.kernels.hopper.order import divided, divider, order_of, tile_of
 from cuda_kernels.kernels.hopper.rules import RULES
 from cuda_kernels.kernels.hopper.sectors import LAP, run_of

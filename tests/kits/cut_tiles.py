@@ -12,7 +12,7 @@ SMS = 32
 @contextmanager
 def cut_small_tiles():
     """A decorator of a test, in which adding parts up is taken to cost nothing, so that what is small is cut too."""
-    with patch("cuda_kernels.kernels.hopper.config.REDUCE_STEPS", 0):
+    with patch("cuda_kernels.kernels.hopper.last_wave.REDUCE_STEPS", 0):
         kernel._cut.cache_clear()
         try:
             yield

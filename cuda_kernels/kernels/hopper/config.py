@@ -4,10 +4,9 @@ from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from importlib import import_module
 
-import numpy as np
-
 from cuda_kernels.intrinsics.wgmma import wgmma_steps
 from cuda_kernels.kernels.hopper.epilogue import EPILOGUES
+from cuda_kernels.kernels.hopper.last_wave import cut_tiles, slots
 from cuda_kernels.kernels.hopper.order import order_of
 from cuda_kernels.kernels.hopper.parts import depth_of, load_box
 from cuda_kernels.kernels.hopper.places import BARRIERS
@@ -20,21 +19,12 @@ from simlayout.algebra.dtypes import TYPES
 from simlayout.hardware.matrix.operand_tile import K_BYTES, OperandTile
 from simlayout.hardware.tables.arch import LANES
 
-CLUSTERS, CLUSTERS_SMS = np.array([0, 132, 66, 39, 30, 22, 17, 15, 15]), 132
-"""Clusters of 1, 2, ... 8 CTAs, one to an SM, that are on the GPU at a time, and its SMs: a cluster lies in one GPC, and
-GPCs differ in size (cuOccupancyMaxActiveClusters on one NVIDIA H200, driver 580.159, 2026-11-21;
-tests/gpu/test_gpu_matmul.py asks again). Where fewer fit, the last ones start late; where they would wait for one another
-(split), `matmul` asks the driver and leaves tiles whole."""
-
 PRODUCER_REGISTERS = 40
 """Of a producer's thread once the consumers have taken the rest: ptxas keeps to it, and spills in clusters with 24."""
 
 SCALES_REGISTERS = {False: 48, True: 64}
 """The same where the producer copies scales, too, by whether the configuration is grouped: with 40 it spilled 4 and 44
 bytes, grouped with 56 8."""
-
-REDUCE_STEPS = 8
-"""What it costs to add up the parts of a cut tile, in steps of a 128x256 tile along K; smaller tiles have faster steps."""
 
 _tile = lru_cache(None)(OperandTile)
 """There are few, and the candidates ask for theirs thousands of times when they are made."""
@@ -397,24 +387,6 @@ def widest_box(columns, c_major):
 def staged_bytes(box, buffers):
     """Bytes of so many staging buffers of 64 rows and so many columns, of 16 bits."""
     return 128 * box * buffers
-
-
-def slots(config, sms):
-    """`Hopper.slots` of a configuration or, with arrays, of many."""
-    return config.resident * config.slices * np.maximum(1, sms * CLUSTERS[config.sharing * config.slices] // CLUSTERS_SMS)
-
-
-def cut_tiles(config, tiles, slots, steps):
-    """`Hopper.cut` of a configuration or, with arrays for all but the steps, of many. tiles: of C; slots: units of work at a
-    time; steps: of a tile."""
-    rest = tiles % slots
-    sliced = (config.slices > 1) & (rest > 0) & (rest * config.slices <= slots) & (config.slices <= steps)
-    most = np.minimum(steps, (2**31 - 1) // steps)       # `unit_of` multiplies parts with steps
-    longest = -(-steps // np.minimum(slots // np.maximum(rest, 1), most))
-    reduce = REDUCE_STEPS * 128 * 256 // (config.tile_m * config.tile_n)
-    split = config.split & (rest > 0) & (longest + reduce < steps)
-    parts = np.where(sliced, config.slices, np.where(split, -(-steps // longest), 1))
-    return np.where(parts > 1, tiles - rest, tiles), parts
 
 
 HOPPER = {

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cuda_kernels.kernels.hopper.config import cut_tiles, slots
+from cuda_kernels.kernels.hopper.last_wave import cut_tiles, slots
 from cuda_kernels.kernels.hopper.parts import depth_of
 from cuda_kernels.kernels.hopper.scales import grains_of
 from cuda_kernels.kernels.hopper.split import loads_at_once
