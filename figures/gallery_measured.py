@@ -13,7 +13,7 @@ from cuda_kernels.bench.steps import SIZE
 from cuda_kernels.kernels.hopper.sectors import run_of
 from cuda_kernels.lab.overlap import as_launched
 from cuda_kernels.lab.tuning_fit import START, read
-from simlayout.plots import Box, Dot, Panel, ladder, share_by_size, share_by_waves
+from simlayout.plots import Bar, Box, Dot, Panel, ladder, share_by_size, share_by_waves
 
 DATA = Path(__file__).parent.parent / "tests" / "data"
 
@@ -93,6 +93,23 @@ def _sectors(title, pitch, overlap, lines=6, first=88, last=168, edge=128):
                  marked="a sector of which both write a half: L2 reads the rest from DRAM")
 
 
+def promoting(file):
+    """cuBLAS's clocks over those of tiles whose consumers promote, in turns and as the kernel has it now; of each tile with
+    the cluster that takes least."""
+    found, tiles = json.loads((DATA / file).read_text()), {}
+    of_turns, scales_behind, scales_first = 0, 3, 4                                        # of the record's `ways`
+    for tile, _, clocks in found["rows"]:
+        now = clocks[scales_first if int(tile.split("x")[0]) > 128 else scales_behind]
+        if clocks[of_turns] is not None and now < tiles.get(tile, (np.inf,))[0]:
+            tiles[tile] = now, clocks[of_turns]
+    made = tuple(Bar(f"tile {tile.replace('x', ' x ')}", found["cublas"] / clocks[i], group=group)
+                 for i, group in ((1, "in turns"), (0, "in no order, the next stage awaited ahead"))
+                 for tile, clocks in tiles.items())
+    M, N, K, dtype, scaled = found["shape"]
+    gpu = " ".join(found["device"].split()[:2])
+    return made, f"{M} x {N} x {K}, {dtype}, scales of {scaled}, by clocks; one {gpu}"
+
+
 def bars(of, file, kind):
     """Bars of a record, at its largest size, and their title. kind: of its rows, or None for the size of the publication."""
     found = record.read(DATA / file)
@@ -128,6 +145,8 @@ PICTURES = (
             partial(overlapping, "h100_overlap.json"), _pairs),
     Picture("sectors", "Where two tiles share sectors of C, L2 reads these from DRAM; tiles that overlap write whole ones",
             partial(sectors, "h100_sectors.json", (20000, 4104, 128)), joined(2)),
+    Picture("promoting", "Consumers that promote are faster in no order than in turns",
+            partial(promoting, "promoting.json"), _ladder),
     Picture("kernels", "With 3 or 4 stages, padding or rotating rows makes mma_base about twice as fast",
             partial(bars, pictures.of_kernels, "h200_bench.json", "kernels"), _ladder),
     Picture("rungs", "Two tutorials' ladders climbed on an H200, and two rungs more",
