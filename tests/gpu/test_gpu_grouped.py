@@ -1,6 +1,7 @@
 """grouped_matmul on a GPU of compute capability 9.0, with torch's tensors; skipped where there is none."""
 
 import random
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -18,6 +19,11 @@ IN_TURNS = dict(tile_m=128, tile_n=192, bands=2, pingpong=True)
 TILED = [dict(tile_m=64, tile_n=16, c_major="M"), dict(tile_m=64, tile_n=48, c_major="M"),
          dict(tile_m=64, tile_n=208, pingpong=True), dict(tile_m=256, tile_n=96, c_major="M"),
          dict(tile_m=256, tile_n=128, bands=2, c_major="M"), dict(tile_m=128, tile_n=256)]
+
+
+PROMOTED = [dict(tile_m=64, tile_n=64), dict(tile_m=128, tile_n=96), dict(tile_m=192, tile_n=64),
+            dict(tile_m=256, tile_n=96, bands=2), dict(tile_m=128, tile_n=64, c_major="M"),
+            dict(tile_m=192, tile_n=32, c_major="M")]
 
 
 def numbers(shape, kind):
@@ -66,6 +72,25 @@ def test_scales_of_rows_and_columns_are_those_of_each_groups_own_product():
         scales = torch.rand(len(a), 1, device="cuda") + 0.5, torch.rand(len(b), b.shape[2], device="cuda") + 0.5
         wanted = by_groups(a, b, sizes, out, Hopper(tile_n=128, stages=4), scales)
         grouped_matmul(a, b, offsets, out, scale_a=scales[0], scale_b=scales[1])
+        assert torch.equal(out, wanted), (sizes, a.shape, b.shape)
+
+
+@pytest.mark.parametrize("options", PROMOTED, ids=str)
+def test_scales_for_every_128_of_k_are_those_of_each_groups_own_product(options):
+    scaled = "128x1" if options.get("c_major") == "M" else "1x128"
+    source, kernel = random.Random(str(options)), fitted(**options, dtype="e4m3", out="bf16", scaled=scaled)
+    problems = iter(lambda: problem(source, "float8_e4m3fn"), None)
+    for a, b, offsets, sizes, out in islice((found for found in problems if found[0].shape[1] > 128), 6):
+        deep, across = -(-a.shape[1] // 128), -(-b.shape[2] // 128)
+        of_rows, of_blocks = (torch.rand(*shape, device="cuda") + 0.5 for shape in ((len(a), deep), (len(b), deep, across)))
+        start, wanted = 0, out.clone()
+        for group, size in enumerate(sizes):
+            rows = slice(start, start + size)
+            if size:
+                matmul(a[rows], b[group], wanted[rows], scale_a=of_rows[rows].clone(), scale_b=of_blocks[group].clone(),
+                       kernel=Hopper(tile_n=128, stages=4))
+            start += size
+        grouped_matmul(a, b, offsets, out, scale_a=of_rows, scale_b=of_blocks, kernel=kernel)
         assert torch.equal(out, wanted), (sizes, a.shape, b.shape)
 
 
