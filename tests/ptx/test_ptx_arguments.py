@@ -12,6 +12,8 @@ from ptx_texts import WRITE, module
 
 import simlayout as sl
 from simlayout.errors import AddressError, HazardError, MachineError
+from simlayout.machine.engine.memory import Allocation
+from simlayout.machine.ptx.space import GlobalSpace
 
 WIDTH = {"8": "%rs1", "16": "%rs1", "32": "%r1", "64": "%rd2"}
 
@@ -332,3 +334,15 @@ def test_an_access_past_the_end_says_how_far_and_of_which_array():
         sl.ptx.load(module(WRITE, ["u64"])).entry().run(1, 9, np.zeros(8, np.int32))
     with pytest.raises(HazardError, match=rf"{where} \(numbers\), outside"):
         sl.ptx.load(module(WRITE, ["u64"]).replace("kernel_param_0", "numbers")).entry().run(1, 9, np.zeros(8, np.int32))
+
+
+def test_an_address_near_an_argument_is_told_of_that_though_other_memory_lies_nearer():
+    space = GlobalSpace(Allocation)
+    passed, other = np.zeros(64), np.zeros(1)
+    for address, array in ((0x10000, passed), (0x10400, other)):           # 512 bytes, and 8 behind a gap of as many
+        space._roots[Allocation(array).root] = address
+        space.address(array)
+    assert space.nearest(0x10000 + 800) == "224 bytes before the float64 array of shape (1,)"
+    space._ranges[1][2].passed_as(1, "a")
+    assert space.nearest(0x10000 + 800) == "288 bytes past the end of the float64 array of shape (64,) of argument 1 (a)"
+    assert space.nearest(0x10400 + 8 + 4096) == "4096 bytes past the end of the float64 array of shape (1,)"

@@ -193,9 +193,14 @@ class Allocation:
             self.root = _bounds(_buffer(root))
             self.origin = start - self.root[0]
 
+    @property
+    def is_passed(self):
+        """Whether it is an argument of a launch."""
+        return " of argument " in self.text
+
     def passed_as(self, position, name=""):
         """It is an argument of a launch: the first has position 1."""
-        if " of argument " not in self.text:             # an array that is passed twice is the first
+        if not self.is_passed:                           # an array that is passed twice is the first
             self.text += f" of argument {position}" + (f" ({name})" if name else "")
 
     def window(self, nbytes):

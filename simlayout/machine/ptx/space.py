@@ -20,6 +20,9 @@ SHARED, LOCAL, PARAMETERS = 0x7E00_0000_0000, 0x7D00_0000_0000, 0x7C00_0000_0000
 HEAP = 0x7B00_0000_0000
 """Where the heap of a module lies."""
 
+NEAR = 4096
+"""An address so many bytes off an argument is likely to be meant for it, whatever else lies nearer."""
+
 WINDOW, RANK = 1 << 32, 1 << 24
 """Bytes of each window; and of each CTA's part in that of a cluster, whose first part is the CTA's own (PTX ISA: mapa)."""
 
@@ -144,8 +147,12 @@ class GlobalSpace:
             yield None, left, None
 
     def nearest(self, address):
-        """What lies nearest to an address that is in no array, as text."""
-        best = min(self._ranges, key=lambda r: max(r[0] - address, address - r[1] + 1), default=None)
+        """What lies nearest to an address in no array, as text: an argument, if it is not much farther than it is long."""
+        def far(entry):
+            return max(entry[0] - address, address - entry[1] + 1)
+
+        likely = [entry for entry in self._ranges if entry[2].is_passed and far(entry) <= max(NEAR, entry[1] - entry[0])]
+        best = min(likely or self._ranges, key=far, default=None)
         if best is None:
             return "where no array is"
         first, last, allocation, _ = best
