@@ -331,16 +331,16 @@ class Module:
         MachineError that lists what there is."""
         if name in self.entries:
             return self.entries[name]
-        shown = cxx_names(self.entries)
         found = name and ([mangled for mangled in self.entries if same_name(cxx_name(mangled), name)]
                           or [mangled for mangled in self.entries if f"{len(name)}{name}" in mangled]
                           or [known for known in self.entries if name in known])
+        if found and len(found) == 1:
+            return self.entries[found[0]]
+        shown = cxx_names(self.entries)
         if not found:
             raise MachineError(f"no entry {name!r} in {self.syntax.path}; it has {', '.join(shown.values()) or 'none'}")
-        if len(found) > 1:
-            raise MachineError(f"{name!r} is a part of {len(found)} entries' names: give more of one of "
-                               f"{', '.join(shown[one] for one in found)}")
-        return self.entries[found[0]]
+        raise MachineError(f"{name!r} is a part of {len(found)} entries' names: give more of one of "
+                           f"{', '.join(shown[one] for one in found)}")
 
     def entry(self) -> Entry:
         """The only entry. Raises MachineError if there are several, or none."""
