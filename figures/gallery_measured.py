@@ -97,11 +97,9 @@ def promoting(file):
     """cuBLAS's clocks over those of tiles whose consumers promote, in turns and as the kernel has it now; of each tile with
     the cluster that takes least."""
     found, tiles = json.loads((DATA / file).read_text()), {}
-    of_turns, scales_behind, scales_first = 0, 3, 4                                        # of the record's `ways`
-    for tile, _, clocks in found["rows"]:
-        now = clocks[scales_first if int(tile.split("x")[0]) > 128 else scales_behind]
-        if clocks[of_turns] is not None and now < tiles.get(tile, (np.inf,))[0]:
-            tiles[tile] = now, clocks[of_turns]
+    for tile, _, clocks, way in found["rows"]:
+        if clocks[0] is not None and clocks[way] < tiles.get(tile, (np.inf,))[0]:
+            tiles[tile] = clocks[way], clocks[0]
     made = tuple(Bar(f"tile {tile.replace('x', ' x ')}", found["cublas"] / clocks[i], group=group)
                  for i, group in ((1, "in turns"), (0, "in no order, the next stage awaited ahead"))
                  for tile, clocks in tiles.items())

@@ -136,7 +136,7 @@ def test_how_busy_the_tensor_core_is_where_sums_are_promoted():
     found = read("promoting.json")
     M, N, K, *_ = found["shape"]
     least = 2 * M * N * K / (8192 * H200.sms)            # 8192 flops of fp8 a clock and SM; an H100 has as many SMs
-    rows = [(clocks[0], clocks[4 if int(tile.split("x")[0]) > 128 else 3]) for tile, _, clocks in found["rows"] if clocks[0]]
+    rows = [(clocks[0], clocks[way]) for _, _, clocks, way in found["rows"] if clocks[0]]
     turns, now = zip(*rows, strict=True)
     shares, saved = [f"{100 * least / clocks:.0f}" for clocks in turns], [100 - 100 * b / a for a, b in rows]
     says("notes", f"for {min(shares)} to {max(shares)} % of the clocks", f"for {100 * least / found['cublas']:.0f} %",
