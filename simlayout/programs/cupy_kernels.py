@@ -14,7 +14,7 @@ from simlayout.hardware.tables.arch import cuda_arch_of
 from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.engine.trace import Trace
 from simlayout.machine.ptx.loading import read
-from simlayout.machine.ptx.run import Module
+from simlayout.machine.ptx.module import Module
 from simlayout.programs.device import SimulatedDevice
 
 SCALARS = {bool: np.bool_, int: np.int64, float: np.float64, complex: np.complex128}

@@ -22,7 +22,8 @@ from simlayout.machine.engine.trace import Trace
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.grammar import parse
 from simlayout.machine.ptx.heap import Heap
-from simlayout.machine.ptx.run import Entry, Module
+from simlayout.machine.ptx.module import Module
+from simlayout.machine.ptx.run import Entry
 from simlayout.machine.ptx.space import GlobalSpace
 from simlayout.programs.shared_arrays import SharedArray, raised_with_elements, with_elements
 from simlayout.progress import Console

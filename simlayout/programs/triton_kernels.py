@@ -19,7 +19,7 @@ from simlayout.errors import MachineError
 from simlayout.hardware.tables.arch import LANES, MOST_THREADS, cuda_arch_of
 from simlayout.machine.engine.trace import Trace
 from simlayout.machine.ptx.loading import read
-from simlayout.machine.ptx.run import Module
+from simlayout.machine.ptx.module import Module
 from simlayout.programs.device import SimulatedDevice
 from simlayout.programs.triton_arguments import passed, taken
 

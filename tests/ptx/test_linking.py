@@ -10,7 +10,7 @@ from simlayout.machine.ptx.grammar import parse
 from simlayout.machine.ptx.heap import ALIGNMENT, Heap
 from simlayout.machine.ptx.linking import link
 from simlayout.machine.ptx.loading import load
-from simlayout.machine.ptx.run import Module
+from simlayout.machine.ptx.module import Module
 
 HEAD = ".version 9.0\n.target sm_90\n.address_size 64\n"
 

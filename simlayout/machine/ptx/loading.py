@@ -5,8 +5,8 @@ from pathlib import Path
 from simlayout.errors import InstructionError, MachineError, ParseError
 from simlayout.machine.ptx.faults import refusal
 from simlayout.machine.ptx.grammar import parse
+from simlayout.machine.ptx.module import Module
 from simlayout.machine.ptx.other_files import is_known, what_instead
-from simlayout.machine.ptx.run import Module
 
 
 def read(source: str | Path) -> Module:
