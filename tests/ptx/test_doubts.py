@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import simlayout.machine.ptx.compiled.loop  # noqa: F401  (at hand from the first launch on)
-from simlayout.errors import HazardError
+from simlayout.errors import HazardError, MachineError
 from simlayout.machine.ptx import doubts, run, running
 from simlayout.ptx import load
 
@@ -37,10 +37,10 @@ HEAD = """
 
 @st.composite
 def programs(draw):
-    """PTX of loads, stores, barriers, shuffles and branches, whose addresses depend on thread and CTA."""
+    """PTX of loads, stores, barriers, shuffles, branches and traps, whose addresses depend on thread and CTA."""
     lines = []
     for number in range(draw(st.integers(1, 9))):
-        kind = draw(st.sampled_from(["load", "store", "load", "store", "bar", "shfl", "exit", "local"]))
+        kind = draw(st.sampled_from(["load", "store", "load", "store", "bar", "shfl", "exit", "local", "trap"]))
         by, plus, more = (draw(st.integers(0, 3)) for _ in range(3))
         width = draw(st.sampled_from(["u32", "u32", "u16", "u8", "v2.u32"]))
         step = 8 if width[0] == "v" else 4
@@ -58,6 +58,8 @@ def programs(draw):
             lines.append("    shfl.sync.bfly.b32 %r8, %r8, 1, 31, -1;")
         elif kind == "exit" and number > 4:
             lines.append("    @%p1 exit;")
+        elif kind == "trap":
+            lines += ["    setp.gt.u32 %p2, %r8, 30;", "    @%p2 trap;"]
         elif kind == "local":
             lines += [f"    st.local.u32 [l+{4 * by}], %r1;", f"    ld.local.u32 %r8, [l+{4 * plus}];"]
         else:
@@ -83,7 +85,7 @@ def outcome(text, block, ctas, hazards="report"):
     arrays = [np.arange(WORDS, dtype=np.uint32), np.arange(WORDS, dtype=np.uint32)]
     try:
         trace = load(text).entry().run(ctas, block, *arrays, hazards=hazards)
-    except HazardError as error:
+    except (HazardError, MachineError) as error:
         return str(error)
     return ([str(h) for h in trace.hazards], [h.count for h in trace.hazards], trace.lines, trace.executed,
             *(a.tolist() for a in arrays))
@@ -154,6 +156,12 @@ def test_a_clean_launch_takes_one_step(monkeypatch):
     seen, array, trace = steps_of(monkeypatch, TILE.format(between="bar.sync 0;"))
     assert seen == [{"quick": True}] and not trace.hazards
     assert array.tolist() == [i ^ 32 for i in range(64)]
+
+
+def test_an_assertion_that_holds_takes_one_step_too(monkeypatch):
+    between = ".reg .pred %p<2>; bar.sync 0; setp.gt.u32 %p1, %r1, 63; @%p1 trap;"
+    seen, _, trace = steps_of(monkeypatch, TILE.format(between=between))
+    assert seen == [{"quick": True}] and not trace.hazards
 
 
 def test_a_race_takes_two_and_memory_is_as_before_in_between(monkeypatch):

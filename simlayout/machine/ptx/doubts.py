@@ -4,7 +4,7 @@ Where there is a doubt, memory becomes what it was, and the launch runs again wi
 with whom and tell what is wrong.
 
 Most launches of most kernels leave no doubt. What can be looked at like this are programs of plain loads and stores,
-arithmetic, shuffles, votes and barriers of the whole CTA.
+arithmetic, shuffles, votes, barriers of the whole CTA and assertions.
 """
 
 import numpy as np
@@ -21,8 +21,8 @@ MOST_BYTES = 1 << 28
 MOST_INTERVALS = 1 << 16
 """Barriers that a CTA may pass: as many as are told apart."""
 
-_PLAIN = {"shfl", "vote", "match", "redux", "activemask", "elect", "nanosleep"}
-"""Opcodes of what the lanes of a warp do together without touching memory."""
+_PLAIN = {"shfl", "vote", "match", "redux", "activemask", "elect", "nanosleep", "griddepcontrol"}
+"""Opcodes of what the lanes of a warp do together without touching memory, and of what does nothing here."""
 
 
 class Doubt(Exception):
@@ -37,7 +37,7 @@ def is_plain(program):
     """Whether a quick look understands all that a Program does."""
     return all(step.lanewise is not None or step.jump is not None or step.memory is not None or step.meets is not None
                or step.name.split(".")[0] in _PLAIN or step.name.startswith(("bar.warp", "barrier.warp"))
-               or step.compute is not None or step.moves is not None for step in program.steps)
+               or step.compute is not None or step.moves is not None or step.stops for step in program.steps)
 
 
 class Doubts:

@@ -2,6 +2,7 @@
 
 _WORDS = "u32 s32 u64 s64"
 _FLOATS = "f32 f64"
+_HALVES = "f16 bf16 f16x2 bf16x2"
 
 
 def _each(pattern, types):
@@ -26,11 +27,16 @@ NAMES = (
     + [f"{op}.{type}" for op in "add sub mul fma.rn div.rn neg abs min max sqrt.rn rcp.rn".split()
        for type in _FLOATS.split()]
     + ["rcp.approx.ftz.f64"]
-    + "add.ftz.f32 sub.ftz.f32 mul.ftz.f32 fma.rn.ftz.f32 max.ftz.f32".split()
+    + "add.ftz.f32 sub.ftz.f32 mul.ftz.f32 fma.rn.ftz.f32 max.ftz.f32 fma.rm.f32 copysign.f32 copysign.f64".split()
+    + [f"{op}.{type}" for op in "add sub mul fma.rn max".split() for type in _HALVES.split()]
+    # What PTX calls approximate
+    + [f"{op}.approx.f32" for op in "ex2 lg2 rcp rsqrt sqrt sin cos div tanh".split()]
+    + [f"{op}.approx.ftz.f32" for op in "ex2 lg2 rcp rsqrt sqrt div".split()] + ["div.full.f32", "rsqrt.approx.f64"]
     # Conversion
     + [f"cvt.rn.{to}.{type}" for to in _FLOATS.split() for type in _WORDS.split()]
     + [f"cvt.rzi.{type}.{of}" for of in _FLOATS.split() for type in _WORDS.split()]
     + "cvt.f64.f32 cvt.rn.f32.f64 cvt.f32.f16 cvt.rn.f16.f32 cvt.rn.f16x2.f32 cvt.f32.bf16 cvt.rn.bf16.f32".split()
-    + "cvt.rn.bf16x2.f32".split()
+    + "cvt.rn.bf16x2.f32 cvt.rn.f16.s32 cvt.sat.f32.f32 cvt.rni.s32.f32 cvt.rna.tf32.f32".split()
+    + [f"cvt.r{way}i.{type}.{type}" for way in "nzmp" for type in _FLOATS.split()]
 )
 """As `lane_op` knows them. Each has a branch of `rows.compute`, unless one before it computes the same."""

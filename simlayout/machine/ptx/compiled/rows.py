@@ -137,28 +137,80 @@ f114 = _compiled("sub", "ftz", "f32")
 f115 = _compiled("mul", "ftz", "f32")
 f116 = _compiled("fma", "rn", "ftz", "f32")
 f117 = _compiled("max", "ftz", "f32")
-f118 = _compiled("cvt", "rn", "f32", "u32")
-f119 = _compiled("cvt", "rn", "f32", "s32")
-f120 = _compiled("cvt", "rn", "f32", "u64")
-f121 = _compiled("cvt", "rn", "f32", "s64")
-f122 = _compiled("cvt", "rn", "f64", "u32")
-f123 = _compiled("cvt", "rn", "f64", "s32")
-f124 = _compiled("cvt", "rzi", "u32", "f32")
-f125 = _compiled("cvt", "rzi", "s32", "f32")
-f126 = _compiled("cvt", "rzi", "u64", "f32")
-f127 = _compiled("cvt", "rzi", "s64", "f32")
-f128 = _compiled("cvt", "rzi", "u32", "f64")
-f129 = _compiled("cvt", "rzi", "s32", "f64")
-f130 = _compiled("cvt", "rzi", "u64", "f64")
-f131 = _compiled("cvt", "rzi", "s64", "f64")
-f132 = _compiled("cvt", "f64", "f32")
-f133 = _compiled("cvt", "rn", "f32", "f64")
-f134 = _compiled("cvt", "f32", "f16")
-f135 = _compiled("cvt", "rn", "f16", "f32")
-f136 = _compiled("cvt", "rn", "f16x2", "f32")
-f137 = _compiled("cvt", "f32", "bf16")
-f138 = _compiled("cvt", "rn", "bf16", "f32")
-f139 = _compiled("cvt", "rn", "bf16x2", "f32")
+f118 = _compiled("fma", "rm", "f32")
+f119 = _compiled("copysign", "f32")
+f120 = _compiled("copysign", "f64")
+f121 = _compiled("add", "f16")
+f122 = _compiled("add", "bf16")
+f123 = _compiled("add", "f16x2")
+f124 = _compiled("add", "bf16x2")
+f125 = _compiled("sub", "f16")
+f126 = _compiled("sub", "bf16")
+f127 = _compiled("sub", "f16x2")
+f128 = _compiled("sub", "bf16x2")
+f129 = _compiled("mul", "f16")
+f130 = _compiled("mul", "bf16")
+f131 = _compiled("mul", "f16x2")
+f132 = _compiled("mul", "bf16x2")
+f133 = _compiled("fma", "rn", "f16")
+f134 = _compiled("fma", "rn", "bf16")
+f135 = _compiled("fma", "rn", "f16x2")
+f136 = _compiled("fma", "rn", "bf16x2")
+f137 = _compiled("max", "f16")
+f138 = _compiled("max", "bf16")
+f139 = _compiled("max", "f16x2")
+f140 = _compiled("max", "bf16x2")
+f141 = _compiled("ex2", "approx", "f32")
+f142 = _compiled("lg2", "approx", "f32")
+f143 = _compiled("rcp", "approx", "f32")
+f144 = _compiled("rsqrt", "approx", "f32")
+f145 = _compiled("sqrt", "approx", "f32")
+f146 = _compiled("sin", "approx", "f32")
+f147 = _compiled("cos", "approx", "f32")
+f148 = _compiled("div", "approx", "f32")
+f149 = _compiled("tanh", "approx", "f32")
+f150 = _compiled("ex2", "approx", "ftz", "f32")
+f151 = _compiled("lg2", "approx", "ftz", "f32")
+f152 = _compiled("rcp", "approx", "ftz", "f32")
+f153 = _compiled("rsqrt", "approx", "ftz", "f32")
+f154 = _compiled("sqrt", "approx", "ftz", "f32")
+f155 = _compiled("div", "approx", "ftz", "f32")
+f156 = _compiled("div", "full", "f32")
+f157 = _compiled("rsqrt", "approx", "f64")
+f158 = _compiled("cvt", "rn", "f32", "u32")
+f159 = _compiled("cvt", "rn", "f32", "s32")
+f160 = _compiled("cvt", "rn", "f32", "u64")
+f161 = _compiled("cvt", "rn", "f32", "s64")
+f162 = _compiled("cvt", "rn", "f64", "u32")
+f163 = _compiled("cvt", "rn", "f64", "s32")
+f164 = _compiled("cvt", "rzi", "u32", "f32")
+f165 = _compiled("cvt", "rzi", "s32", "f32")
+f166 = _compiled("cvt", "rzi", "u64", "f32")
+f167 = _compiled("cvt", "rzi", "s64", "f32")
+f168 = _compiled("cvt", "rzi", "u32", "f64")
+f169 = _compiled("cvt", "rzi", "s32", "f64")
+f170 = _compiled("cvt", "rzi", "u64", "f64")
+f171 = _compiled("cvt", "rzi", "s64", "f64")
+f172 = _compiled("cvt", "f64", "f32")
+f173 = _compiled("cvt", "rn", "f32", "f64")
+f174 = _compiled("cvt", "f32", "f16")
+f175 = _compiled("cvt", "rn", "f16", "f32")
+f176 = _compiled("cvt", "rn", "f16x2", "f32")
+f177 = _compiled("cvt", "f32", "bf16")
+f178 = _compiled("cvt", "rn", "bf16", "f32")
+f179 = _compiled("cvt", "rn", "bf16x2", "f32")
+f180 = _compiled("cvt", "rn", "f16", "s32")
+f181 = _compiled("cvt", "sat", "f32", "f32")
+f182 = _compiled("cvt", "rni", "s32", "f32")
+f183 = _compiled("cvt", "rna", "tf32", "f32")
+f184 = _compiled("cvt", "rni", "f32", "f32")
+f185 = _compiled("cvt", "rni", "f64", "f64")
+f186 = _compiled("cvt", "rzi", "f32", "f32")
+f187 = _compiled("cvt", "rzi", "f64", "f64")
+f188 = _compiled("cvt", "rmi", "f32", "f32")
+f189 = _compiled("cvt", "rmi", "f64", "f64")
+f190 = _compiled("cvt", "rpi", "f32", "f32")
+f191 = _compiled("cvt", "rpi", "f64", "f64")
 
 
 @within
@@ -518,69 +570,225 @@ def compute(code, r, a, b, c, d):
     elif code == 117:  # max.ftz.f32
         for i in range(LANES):
             r[i] = bits_f32(f117(float_f32(a[i]), float_f32(b[i])))
-    elif code == 118:  # cvt.rn.f32.u32
+    elif code == 118:  # fma.rm.f32
         for i in range(LANES):
-            r[i] = bits_f32(f118(a[i]))
-    elif code == 119:  # cvt.rn.f32.s32
+            r[i] = bits_f32(f118(float_f32(a[i]), float_f32(b[i]), float_f32(c[i])))
+    elif code == 119:  # copysign.f32
         for i in range(LANES):
-            r[i] = bits_f32(f119(I64(a[i])))
-    elif code == 120:  # cvt.rn.f32.u64
+            r[i] = U64(f119(a[i], b[i]))
+    elif code == 120:  # copysign.f64
         for i in range(LANES):
-            r[i] = bits_f32(f120(a[i]))
-    elif code == 121:  # cvt.rn.f32.s64
+            r[i] = U64(f120(a[i], b[i]))
+    elif code == 121:  # add.f16
         for i in range(LANES):
-            r[i] = bits_f32(f121(I64(a[i])))
-    elif code == 122:  # cvt.rn.f64.u32
+            r[i] = U64(f121(a[i], b[i]))
+    elif code == 122:  # add.bf16
         for i in range(LANES):
-            r[i] = bits_f64(f122(a[i]))
-    elif code == 123:  # cvt.rn.f64.s32
+            r[i] = U64(f122(a[i], b[i]))
+    elif code == 123:  # add.f16x2
         for i in range(LANES):
-            r[i] = bits_f64(f123(I64(a[i])))
-    elif code == 124:  # cvt.rzi.u32.f32
+            r[i] = U64(f123(a[i], b[i]))
+    elif code == 124:  # add.bf16x2
         for i in range(LANES):
-            r[i] = U64(f124(float_f32(a[i])))
-    elif code == 125:  # cvt.rzi.s32.f32
+            r[i] = U64(f124(a[i], b[i]))
+    elif code == 125:  # sub.f16
         for i in range(LANES):
-            r[i] = U64(f125(float_f32(a[i])))
-    elif code == 126:  # cvt.rzi.u64.f32
+            r[i] = U64(f125(a[i], b[i]))
+    elif code == 126:  # sub.bf16
         for i in range(LANES):
-            r[i] = U64(f126(float_f32(a[i])))
-    elif code == 127:  # cvt.rzi.s64.f32
+            r[i] = U64(f126(a[i], b[i]))
+    elif code == 127:  # sub.f16x2
         for i in range(LANES):
-            r[i] = U64(f127(float_f32(a[i])))
-    elif code == 128:  # cvt.rzi.u32.f64
+            r[i] = U64(f127(a[i], b[i]))
+    elif code == 128:  # sub.bf16x2
         for i in range(LANES):
-            r[i] = U64(f128(float_f64(a[i])))
-    elif code == 129:  # cvt.rzi.s32.f64
+            r[i] = U64(f128(a[i], b[i]))
+    elif code == 129:  # mul.f16
         for i in range(LANES):
-            r[i] = U64(f129(float_f64(a[i])))
-    elif code == 130:  # cvt.rzi.u64.f64
+            r[i] = U64(f129(a[i], b[i]))
+    elif code == 130:  # mul.bf16
         for i in range(LANES):
-            r[i] = U64(f130(float_f64(a[i])))
-    elif code == 131:  # cvt.rzi.s64.f64
+            r[i] = U64(f130(a[i], b[i]))
+    elif code == 131:  # mul.f16x2
         for i in range(LANES):
-            r[i] = U64(f131(float_f64(a[i])))
-    elif code == 132:  # cvt.f64.f32
+            r[i] = U64(f131(a[i], b[i]))
+    elif code == 132:  # mul.bf16x2
         for i in range(LANES):
-            r[i] = bits_f64(f132(float_f32(a[i])))
-    elif code == 133:  # cvt.rn.f32.f64
+            r[i] = U64(f132(a[i], b[i]))
+    elif code == 133:  # fma.rn.f16
         for i in range(LANES):
-            r[i] = bits_f32(f133(float_f64(a[i])))
-    elif code == 134:  # cvt.f32.f16
+            r[i] = U64(f133(a[i], b[i], c[i]))
+    elif code == 134:  # fma.rn.bf16
         for i in range(LANES):
-            r[i] = bits_f32(f134(a[i]))
-    elif code == 135:  # cvt.rn.f16.f32
+            r[i] = U64(f134(a[i], b[i], c[i]))
+    elif code == 135:  # fma.rn.f16x2
         for i in range(LANES):
-            r[i] = U64(f135(float_f32(a[i])))
-    elif code == 136:  # cvt.rn.f16x2.f32
+            r[i] = U64(f135(a[i], b[i], c[i]))
+    elif code == 136:  # fma.rn.bf16x2
         for i in range(LANES):
-            r[i] = U64(f136(float_f32(a[i]), float_f32(b[i])))
-    elif code == 137:  # cvt.f32.bf16
+            r[i] = U64(f136(a[i], b[i], c[i]))
+    elif code == 137:  # max.f16
         for i in range(LANES):
-            r[i] = U64(f137(a[i]))
-    elif code == 138:  # cvt.rn.bf16.f32
+            r[i] = U64(f137(a[i], b[i]))
+    elif code == 138:  # max.bf16
         for i in range(LANES):
-            r[i] = U64(f138(float_f32(a[i])))
-    elif code == 139:  # cvt.rn.bf16x2.f32
+            r[i] = U64(f138(a[i], b[i]))
+    elif code == 139:  # max.f16x2
         for i in range(LANES):
-            r[i] = U64(f139(float_f32(a[i]), float_f32(b[i])))
+            r[i] = U64(f139(a[i], b[i]))
+    elif code == 140:  # max.bf16x2
+        for i in range(LANES):
+            r[i] = U64(f140(a[i], b[i]))
+    elif code == 141:  # ex2.approx.f32
+        for i in range(LANES):
+            r[i] = bits_f32(f141(float_f32(a[i])))
+    elif code == 142:  # lg2.approx.f32
+        for i in range(LANES):
+            r[i] = bits_f32(f142(float_f32(a[i])))
+    elif code == 143:  # rcp.approx.f32
+        for i in range(LANES):
+            r[i] = bits_f32(f143(float_f32(a[i])))
+    elif code == 144:  # rsqrt.approx.f32
+        for i in range(LANES):
+            r[i] = bits_f32(f144(float_f32(a[i])))
+    elif code == 145:  # sqrt.approx.f32
+        for i in range(LANES):
+            r[i] = bits_f32(f145(float_f32(a[i])))
+    elif code == 146:  # sin.approx.f32
+        for i in range(LANES):
+            r[i] = bits_f32(f146(float_f32(a[i])))
+    elif code == 147:  # cos.approx.f32
+        for i in range(LANES):
+            r[i] = bits_f32(f147(float_f32(a[i])))
+    elif code == 148:  # div.approx.f32
+        for i in range(LANES):
+            r[i] = bits_f32(f148(float_f32(a[i]), float_f32(b[i])))
+    elif code == 149:  # tanh.approx.f32
+        for i in range(LANES):
+            r[i] = bits_f32(f149(float_f32(a[i])))
+    elif code == 150:  # ex2.approx.ftz.f32
+        for i in range(LANES):
+            r[i] = bits_f32(f150(float_f32(a[i])))
+    elif code == 151:  # lg2.approx.ftz.f32
+        for i in range(LANES):
+            r[i] = bits_f32(f151(float_f32(a[i])))
+    elif code == 152:  # rcp.approx.ftz.f32
+        for i in range(LANES):
+            r[i] = bits_f32(f152(float_f32(a[i])))
+    elif code == 153:  # rsqrt.approx.ftz.f32
+        for i in range(LANES):
+            r[i] = bits_f32(f153(float_f32(a[i])))
+    elif code == 154:  # sqrt.approx.ftz.f32
+        for i in range(LANES):
+            r[i] = bits_f32(f154(float_f32(a[i])))
+    elif code == 155:  # div.approx.ftz.f32
+        for i in range(LANES):
+            r[i] = bits_f32(f155(float_f32(a[i]), float_f32(b[i])))
+    elif code == 156:  # div.full.f32
+        for i in range(LANES):
+            r[i] = bits_f32(f156(float_f32(a[i]), float_f32(b[i])))
+    elif code == 157:  # rsqrt.approx.f64
+        for i in range(LANES):
+            r[i] = bits_f64(f157(float_f64(a[i])))
+    elif code == 158:  # cvt.rn.f32.u32
+        for i in range(LANES):
+            r[i] = bits_f32(f158(a[i]))
+    elif code == 159:  # cvt.rn.f32.s32
+        for i in range(LANES):
+            r[i] = bits_f32(f159(I64(a[i])))
+    elif code == 160:  # cvt.rn.f32.u64
+        for i in range(LANES):
+            r[i] = bits_f32(f160(a[i]))
+    elif code == 161:  # cvt.rn.f32.s64
+        for i in range(LANES):
+            r[i] = bits_f32(f161(I64(a[i])))
+    elif code == 162:  # cvt.rn.f64.u32
+        for i in range(LANES):
+            r[i] = bits_f64(f162(a[i]))
+    elif code == 163:  # cvt.rn.f64.s32
+        for i in range(LANES):
+            r[i] = bits_f64(f163(I64(a[i])))
+    elif code == 164:  # cvt.rzi.u32.f32
+        for i in range(LANES):
+            r[i] = U64(f164(float_f32(a[i])))
+    elif code == 165:  # cvt.rzi.s32.f32
+        for i in range(LANES):
+            r[i] = U64(f165(float_f32(a[i])))
+    elif code == 166:  # cvt.rzi.u64.f32
+        for i in range(LANES):
+            r[i] = U64(f166(float_f32(a[i])))
+    elif code == 167:  # cvt.rzi.s64.f32
+        for i in range(LANES):
+            r[i] = U64(f167(float_f32(a[i])))
+    elif code == 168:  # cvt.rzi.u32.f64
+        for i in range(LANES):
+            r[i] = U64(f168(float_f64(a[i])))
+    elif code == 169:  # cvt.rzi.s32.f64
+        for i in range(LANES):
+            r[i] = U64(f169(float_f64(a[i])))
+    elif code == 170:  # cvt.rzi.u64.f64
+        for i in range(LANES):
+            r[i] = U64(f170(float_f64(a[i])))
+    elif code == 171:  # cvt.rzi.s64.f64
+        for i in range(LANES):
+            r[i] = U64(f171(float_f64(a[i])))
+    elif code == 172:  # cvt.f64.f32
+        for i in range(LANES):
+            r[i] = bits_f64(f172(float_f32(a[i])))
+    elif code == 173:  # cvt.rn.f32.f64
+        for i in range(LANES):
+            r[i] = bits_f32(f173(float_f64(a[i])))
+    elif code == 174:  # cvt.f32.f16
+        for i in range(LANES):
+            r[i] = bits_f32(f174(a[i]))
+    elif code == 175:  # cvt.rn.f16.f32
+        for i in range(LANES):
+            r[i] = U64(f175(float_f32(a[i])))
+    elif code == 176:  # cvt.rn.f16x2.f32
+        for i in range(LANES):
+            r[i] = U64(f176(float_f32(a[i]), float_f32(b[i])))
+    elif code == 177:  # cvt.f32.bf16
+        for i in range(LANES):
+            r[i] = U64(f177(a[i]))
+    elif code == 178:  # cvt.rn.bf16.f32
+        for i in range(LANES):
+            r[i] = U64(f178(float_f32(a[i])))
+    elif code == 179:  # cvt.rn.bf16x2.f32
+        for i in range(LANES):
+            r[i] = U64(f179(float_f32(a[i]), float_f32(b[i])))
+    elif code == 180:  # cvt.rn.f16.s32
+        for i in range(LANES):
+            r[i] = U64(f180(I64(a[i])))
+    elif code == 181:  # cvt.sat.f32.f32
+        for i in range(LANES):
+            r[i] = bits_f32(f181(float_f32(a[i])))
+    elif code == 182:  # cvt.rni.s32.f32
+        for i in range(LANES):
+            r[i] = U64(f182(float_f32(a[i])))
+    elif code == 183:  # cvt.rna.tf32.f32
+        for i in range(LANES):
+            r[i] = U64(f183(a[i]))
+    elif code == 184:  # cvt.rni.f32.f32
+        for i in range(LANES):
+            r[i] = bits_f32(f184(float_f32(a[i])))
+    elif code == 185:  # cvt.rni.f64.f64
+        for i in range(LANES):
+            r[i] = bits_f64(f185(float_f64(a[i])))
+    elif code == 186:  # cvt.rzi.f32.f32
+        for i in range(LANES):
+            r[i] = bits_f32(f186(float_f32(a[i])))
+    elif code == 187:  # cvt.rzi.f64.f64
+        for i in range(LANES):
+            r[i] = bits_f64(f187(float_f64(a[i])))
+    elif code == 188:  # cvt.rmi.f32.f32
+        for i in range(LANES):
+            r[i] = bits_f32(f188(float_f32(a[i])))
+    elif code == 189:  # cvt.rmi.f64.f64
+        for i in range(LANES):
+            r[i] = bits_f64(f189(float_f64(a[i])))
+    elif code == 190:  # cvt.rpi.f32.f32
+        for i in range(LANES):
+            r[i] = bits_f32(f190(float_f32(a[i])))
+    elif code == 191:  # cvt.rpi.f64.f64
+        for i in range(LANES):
+            r[i] = bits_f64(f191(float_f64(a[i])))

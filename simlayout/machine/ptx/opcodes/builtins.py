@@ -109,7 +109,7 @@ def assertfail(names, returns, arguments):
         number = int(np.ascontiguousarray(warp.local[lane, line:line + 4]).view(np.uint32)[0])
         raise MachineError(f"assertion `{texts[0]}` failed at {texts[1]}:{number} in {texts[2]}, lane {lane}")
 
-    return {"run": run}
+    return {"run": run, "stops": True}
 
 
 def malloc(names, returns, arguments):

@@ -151,7 +151,7 @@ def trap(instruction, names):
         lone = "%envreg1" in warp.program.specials.values() and not warp.space.workspace
         why = ", as grid.sync() does without together=True" if lone else ""
         raise MachineError(f"trap: the kernel aborts itself{why}")
-    return {"run": run}
+    return {"run": run, "stops": True}
 
 
 def call(instruction, names):
