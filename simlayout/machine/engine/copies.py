@@ -1,17 +1,23 @@
-"""cp.async of one warp: the copies under way, by groups, until a wait lets them land."""
+"""cp.async of one warp: the copies under way, by the groups of each lane, until a wait lets them land."""
+
+import numpy as np
+
+from simlayout.hardware.tables.arch import LANES
+from simlayout.machine.engine.lanes import lane_list
 
 
 class Copy:
     """One cp.async warp instruction: its data, and the Touch that the shadow knows it by (None without a shadow).
 
-    rows, data: int64 [n] and uint8 [n, nbytes] to store when it lands. sources: the Accesses of what it reads. there:
-    whether the data has been stored although no wait has covered it yet.
+    lanes: bool [32], those that copy; rows, data: int64 [n] and uint8 [n, nbytes] to store when it lands. sources: the
+    Accesses of what it reads. groups: int64 [32], the number of each lane's group. there: whether the data has been stored
+    although no wait has covered it yet.
     """
 
-    __slots__ = ("rows", "data", "touch", "sources", "landed", "there")
+    __slots__ = ("lanes", "rows", "data", "touch", "sources", "groups", "landed", "there")
 
-    def __init__(self, rows, data, touch, sources=()):
-        self.rows, self.data, self.touch, self.sources = rows, data, touch, sources
+    def __init__(self, lanes, rows, data, touch, sources=()):
+        self.lanes, self.rows, self.data, self.touch, self.sources = lanes, rows, data, touch, sources
         self.landed = self.there = False                 # landed: by way of an mbarrier
 
 
@@ -33,41 +39,49 @@ class CopiesArrival:
 
 
 class Copies:
-    """The open group and the closed ones, oldest first (PTX ISA: cp.async.commit_group, cp.async.wait_group).
+    """The copies under way, and the groups of each lane, since each thread has its own (PTX ISA: cp.async.commit_group,
+    cp.async.wait_group). A copy lands as a whole, when each of its lanes has waited for it.
 
-    >>> copies = Copies()
-    >>> old, new = Copy("rows", "data", None), Copy("rows", "data", None)
-    >>> copies.issue(old), copies.commit(), copies.commit(), copies.issue(new)
+    >>> all = np.full(32, True)
+    >>> copies, old, new = Copies(), Copy(all, "rows", "data", None), Copy(all, "rows", "data", None)
+    >>> copies.issue(old), copies.commit(all), copies.commit(all), copies.issue(new)
     (None, None, None, None)
-    >>> copies.landing(1) == [old], copies.under_way() == [new]
+    >>> copies.landing(1, all, all) == [old], copies.under_way() == [new]
     (True, True)
     """
 
     def __init__(self):
-        self._open, self._groups = [], []
+        self._under_way = []
+        self._closed, self._covered = np.zeros(LANES, np.int64), np.zeros(LANES, np.int64)
 
     def issue(self, copy):
-        """A copy starts, in the open group."""
-        self._open.append(copy)
+        """A copy starts, in the open groups of its lanes."""
+        copy.groups = self._closed + 1
+        self._under_way.append(copy)
 
-    def commit(self):
-        """Closes the open group; an empty one counts."""
-        self._groups.append(self._open)
-        self._open = []
+    def commit(self, lanes):
+        """Lanes, bool [32], close their open groups; an empty one counts."""
+        self._closed[lanes] += 1
 
-    def landing(self, pending):
-        """Takes out all closed groups but the newest `pending`: their copies, in order."""
-        landing = self._groups[:max(len(self._groups) - pending, 0)]
-        self._groups = self._groups[len(landing):]
-        return [copy for group in landing for copy in group if not copy.landed]
+    def landing(self, pending, lanes, present):
+        """Lanes wait for all their closed groups but the newest `pending`: the copies that land now, in order. present:
+        lanes that have not ended; nobody waits for the others."""
+        self._covered[lanes] = np.maximum(self._covered, self._closed - pending)[lanes]
+        covered = [(copy.groups <= self._covered)[copy.lanes & present].all() for copy in self._under_way]
+        landing = [copy for copy, lands in zip(self._under_way, covered) if lands]
+        self._under_way = [copy for copy, lands in zip(self._under_way, covered) if not lands]
+        return [copy for copy in landing if not copy.landed]
 
-    def under_way(self):
-        """The copies that no wait has covered."""
-        return [copy for group in (*self._groups, self._open) for copy in group if not copy.landed]
+    def under_way(self, lanes=None):
+        """The copies that no wait has covered; lanes: bool [32], those in which these take part, None for all."""
+        return [copy for copy in self._under_way if not copy.landed and (lanes is None or (copy.lanes & lanes).any())]
 
     def state(self, touch):
         """Which wait would cover the copy known as `touch`, as text."""
-        for younger, group in enumerate(reversed(self._groups)):
-            if any(copy.touch is touch for copy in group):
-                return f"only cp.async.wait_group {younger}{' or less' * (younger > 0)} covers it"
-        return "its group is not committed"
+        copy = next((copy for copy in self._under_way if copy.touch is touch), None)
+        if copy is None or (copy.groups > self._closed)[copy.lanes].any():
+            return "its group is not committed"
+        younger = (self._closed - copy.groups)[copy.lanes].min()
+        late = copy.lanes & (copy.groups > self._covered)
+        of = f" of lanes {lane_list(late)}" * bool((late != copy.lanes).any())
+        return f"only cp.async.wait_group {younger}{' or less' * bool(younger)}{of} covers it"

@@ -192,7 +192,7 @@ class Warp(Lanes, Polling, MbarrierTwins, BulkTwins, WarpgroupTwins, PeerTwins, 
                     valid: PerLane | None = None) -> None:
         """cp.async: counted and read now; uint8 [32, nbytes] lands in shared memory as late as PTX allows.
 
-        That is at the wait_group of this warp that covers it: until then the old bytes are there. sources: the
+        That is at the wait_group of these lanes that covers it: until then the old bytes are there. sources: the
         GlobalPointer that it reads, and valid its src-size in bytes (uniform or [32], None without one; bool: whether lanes
         read at all, by ignore-src): both count in what the copy costs. What was read with `copy=` this warp goes on being
         read until then.
@@ -204,18 +204,17 @@ class Warp(Lanes, Polling, MbarrierTwins, BulkTwins, WarpgroupTwins, PeerTwins, 
         if self.cta.shadow is not None:
             touch = self._touch(instruction, addresses, rows, data.shape[1])
             self.cta.shadow.issue(touch)
-        self.copies.issue(Copy(rows, np.array(data if self.whole else data[self.active]), touch, self.fetched))
+        held = np.array(data if self.whole else data[self.active])
+        self.copies.issue(Copy(self.active.copy(), rows, held, touch, self.fetched))
         self.fetched = []
 
     def commit_group(self) -> None:
-        """cp.async.commit_group: closes the group of all copies since the last one (an empty group counts)."""
-        self.require_convergence("cp.async.commit_group on the machine")
-        self.copies.commit()
+        """cp.async.commit_group: each lane closes the group of its copies since its last one (an empty group counts)."""
+        self.copies.commit(self.active)
 
     def wait_group(self, pending: int) -> None:
-        """cp.async.wait_group: lands all committed groups of this warp but the newest `pending` ones."""
-        self.require_convergence("cp.async.wait_group on the machine")
-        for copy in self.copies.landing(pending):
+        """cp.async.wait_group: lands all committed groups of these lanes but the newest `pending` ones."""
+        for copy in self.copies.landing(pending, self.active, self.present):
             self.land(copy)
         self.cta.tell("wait_group", f"cp.async.wait_group {pending}", self)
 
@@ -255,7 +254,7 @@ class Warp(Lanes, Polling, MbarrierTwins, BulkTwins, WarpgroupTwins, PeerTwins, 
                 clock = self.cta.clocks.release(self.threads(lanes))
             if adds:
                 mbarrier.expect(len(lanes))
-            mbarrier.loads.append(CopiesArrival(self, self.copies.under_way(), len(lanes), epoch, clock))
+            mbarrier.loads.append(CopiesArrival(self, self.copies.under_way(self.active), len(lanes), epoch, clock))
 
     # ---- barriers ------------------------------------------------------------------------------------------------
 

@@ -8,7 +8,6 @@ from simlayout.errors import InstructionError, MachineError
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.opcodes.bulk import bulk
 from simlayout.machine.ptx.opcodes.groups import address, number, space_of
-from simlayout.machine.ptx.opcodes.warps import everyone
 
 _LEGAL = {("ca", 4), ("ca", 8), ("ca", 16), ("cg", 16)}
 
@@ -30,12 +29,12 @@ def cp(instruction, names):
     if "bulk" in modifiers:
         return bulk(instruction, names)
     if modifiers[1:2] == ("commit_group",):
-        return {"run": lambda warp: warp.commit_group(), "together": everyone}
+        return {"run": lambda warp: warp.commit_group()}
     if modifiers[1:2] == ("wait_group",):
         pending = _constant(instruction.operands[0])
-        return {"run": lambda warp: warp.wait_group(pending), "together": everyone}
+        return {"run": lambda warp: warp.wait_group(pending)}
     if modifiers[1:2] == ("wait_all",):
-        return {"run": _wait_all, "together": everyone}
+        return {"run": _wait_all}
     if modifiers[1:3] == ("mbarrier", "arrive"):
         return _arrive(instruction, names)
     return _copy(instruction, names)
