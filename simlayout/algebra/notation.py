@@ -21,7 +21,7 @@ import re
 
 from simlayout.algebra.composed import Composed, join
 from simlayout.algebra.f2 import F2Map
-from simlayout.algebra.layout import MAX_NESTING, Layout, compact
+from simlayout.algebra.layout import MAX_NESTING, Layout, compact, flatten
 from simlayout.algebra.swizzle import Rotation, Swizzle
 from simlayout.errors import LayoutError, ParseError
 
@@ -79,6 +79,26 @@ def as_layout(subject):
     Layout((16, 64), (64, 1))
     """
     return parse(subject) if isinstance(subject, str) else subject
+
+
+def in_two_modes(tile):
+    """The text of a tile of more modes as rows and columns, for an error to suggest: the mode with the neighbours in memory
+    stays, and the others are nested, the nearest first; an example where the tile is no layout.
+
+    >>> in_two_modes(Layout((4, 8, 16), (136, 17, 1))), in_two_modes(parse("Sw<2,3,3> o (64,2,4):(1,64,128)"))
+    ('((8,4),16):((17,136),1)', 'Sw<2,3,3> o (64,(2,4)):(1,(64,128))')
+    """
+    layout = getattr(tile, "layout", tile)
+    if not isinstance(layout, Layout) or layout.rank < 2:
+        return "((4,2),64)"
+    modes = [layout[i] for i in range(layout.rank)]
+    steps = [min(flatten(mode.stride)) for mode in modes]
+    own = layout.rank - 1 if steps[-1] <= steps[0] else 0
+    others = sorted((i for i in range(layout.rank) if i != own), key=steps.__getitem__)
+    both = [tuple(getattr(modes[i], what) for i in others) for what in ("shape", "stride")]
+    pair = [(nested, getattr(modes[own], what)) for nested, what in zip(both, ("shape", "stride"))]
+    shape, stride = (part if own else part[::-1] for part in pair)
+    return str(tile).replace(str(layout), str(Layout(shape, stride)))
 
 
 def _joined(parts):

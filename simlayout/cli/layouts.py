@@ -129,7 +129,7 @@ def _table(access, lanes, analysis, better):
     ]
     if excess:
         lines.append(field("first", first_conflict(access, analysis)))
-    lines.append(field("exact", "yes" if analysis.exact else f"not known exactly: {analysis.instruction.caveat}"))
+    lines.append(field("exact", "yes" if analysis.exact else f"not known exactly: {analysis.caveat}"))
     lines.append(field("provenance", analysis.provenance))
     return "\n".join([*lines, *([field("better", _better(access, better))] if excess else [])])
 
@@ -139,7 +139,7 @@ def first_conflict(access, analysis):
     if not analysis.excess.any():
         return None
     index = int((analysis.excess > 0).argmax())
-    phase = max(phases(analysis, index), key=lambda p: p.wavefronts)
+    phase, ideal = max(phases(analysis, index), key=lambda p: p.wavefronts), int(analysis.ideal[index])
     queues = {}
     for s in phase.served[:len(phase.served) // phase.times]:
         queues.setdefault(s.bank, []).append(s)
@@ -147,6 +147,8 @@ def first_conflict(access, analysis):
     lanes = sorted(lane for s in queue for lane in s.lanes)
     loops = [f"{name} = {v}" for name, v in access.point(index, lanes[0]).items() if name != "tid"]
     where = f"instruction {index}" + (f" ({', '.join(loops)})" if loops else "")
+    if access.row.rule == "bypass" and len(queue) == 1:
+        return f"{where}: what it writes lies in {int(analysis.wavefronts[index])} lines of 128 bytes, not in {ideal}"
     if len(queue) == 1:
         return f"{where}: its lanes pass through the banks {phase.times} times"
     bank = _span("bank", queue[0].bank, queue[0].width)

@@ -61,12 +61,14 @@ def count_instructions(x):
 @dataclass(frozen=True)
 class _Language:
     """How a language writes what differs. division: the operator; unsigned: whether it computes modulo 2**32, with literals
-    that must say so where an int would not hold them, or would be shifted as one."""
+    that must say so where an int would not hold them, or would be shifted as one; taught: whether it is for people, who read
+    8 * (tid // 16) sooner than (tid >> 4) << 3."""
 
     division: str
     assign: str
     end: str
     unsigned: bool
+    taught: bool = False
 
     def literal(self, value, shifted=False):
         return f"{value}u" if self.unsigned and (shifted or value >= 2**31) else str(value)
@@ -78,6 +80,7 @@ class _Language:
 
 PYTHON = _Language("//", "", "", False)
 CUDA = _Language("/", "const unsigned ", ";", True)
+TAUGHT = _Language("//", "", "", False, taught=True)
 
 
 def _render(x, names, language):
@@ -94,6 +97,10 @@ def _render(x, names, language):
     if x.op != "sum":
         symbol = _INFIX[x.op]
         first, *rest = x.args
+        if language.taught and symbol == ">>" and isinstance(rest[0], int):
+            symbol, rest = "//", [1 << rest[0]]
+        elif language.taught and symbol == "&" and isinstance(rest[0], int) and not rest[0] & (rest[0] + 1):
+            symbol, rest = "%", [rest[0] + 1]
         parts = [operand(first, symbol in ("<<", ">>")), *map(operand, rest)]
         return f" {language.division if symbol == '//' else symbol} ".join(parts)
     constant, terms = language.factor(x.args[0]), [(a, f) for a, c in x.args[1] if (f := language.factor(c))]
@@ -105,6 +112,8 @@ def _render(x, names, language):
         size = abs(c)
         if size == 1:
             text = operand(atom)
+        elif language.taught:
+            text = f"{size} * {operand(atom)}"
         elif size & (size - 1):
             text = f"{operand(atom)} * {language.literal(size)}"
         else:
@@ -119,7 +128,7 @@ def _render(x, names, language):
         return f"0 - ({text})" if negative else text
     out = ""
     for negative, text, compound in pieces:
-        text = f"({text})" if compound else text
+        text = f"({text})" if compound and not language.taught else text
         out += (" - " if negative else " + " if out else "") + text
     return "0" + out if out.startswith(" - ") else out     # no sign: the grammar of index texts has none
 
@@ -132,6 +141,19 @@ def expression_text(x):
     '(i * 3) + 5'
     """
     return str(x) if isinstance(x, int) else _render(x, {}, PYTHON)
+
+
+def taught_text(x):
+    """One line for people: products, quotients and remainders instead of shifts and masks.
+
+    >>> from simlayout.codegen.symbols import symbol
+    >>> tid, k = symbol("tid", 32), symbol("k", 4)
+    >>> expression_text(16 * k + 8 * (tid // 16)), expression_text(tid % 16)
+    ('(k << 4) + ((tid >> 4) << 3)', 'tid & 15')
+    >>> taught_text(16 * k + 8 * (tid // 16)), taught_text(tid % 16)
+    ('16 * k + 8 * (tid // 16)', 'tid % 16')
+    """
+    return str(x) if isinstance(x, int) else _render(x, {}, TAUGHT)
 
 
 def _shared_nodes(x):

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from simlayout.algebra import Composed, F2Map, Layer, Layout, Rotation, Swizzle, Tile
 from simlayout.algebra.aliases import AnyDType, IndexFunction
-from simlayout.algebra.notation import as_layout
+from simlayout.algebra.notation import as_layout, in_two_modes
 from simlayout.algebra.translate import TritonSwizzle
 from simlayout.codegen.notations import TmaSwizzle, text_of
 from simlayout.codegen.translators import (
@@ -119,8 +119,8 @@ def _sizes(tile):
     """(rows, columns) of a Layout, or as they are given."""
     if isinstance(tile, Layout):
         if tile.rank != 2 or not isinstance(tile.shape, tuple):
-            raise LayoutError(f"{tile} has modes {tile.shape}, a tile rows and columns: nest them, as in ((4,2),64), or "
-                              "write (1,64) for a single row")
+            raise LayoutError(f"{tile} has modes {tile.shape}, a tile rows and columns: nest them, as in "
+                              f"{in_two_modes(tile)}, or write (1,64) for a single row")
         return tile[0].size, tile[1].size
     if not isinstance(tile, tuple) or len(tile) != 2 or not all(isinstance(n, int) and n > 0 for n in tile):
         raise LayoutError(f"a tile is (rows, columns), at least 1 each, not {tile!r}")

@@ -73,7 +73,7 @@ def access(which: Access, index: int = 0, ax: Axes | None = None) -> Axes:
     >>> import simlayout as sl
     >>> load = sl.Access("A", "ldmatrix.x4", sl.Layout((16, 64), (64, 1)), lambda tid: (tid % 16, 8*(tid // 16)))
     >>> access(load).get_title(loc="left")
-    'A: ldmatrix.x4 of (16,64):(64,1), f16\\nlane tid: row tid & 15, column (tid >> 4) << 3'
+    'A: ldmatrix.x4 of (16,64):(64,1), f16\\nlane tid: row tid % 16, column 8 * (tid // 16)'
     """
     return banks(which.analyze(), index, ax, f"{which.name}: {named(which)}")
 
@@ -90,21 +90,33 @@ def named(access):
     >>> named(sl.Access("A", "ld.shared.b32", sl.Layout((32, 32), (32, 1)), lambda tid: (tid, 0), dtype="f32"))
     'ld.shared.b32 of (32,32):(32,1), f32\\nlane tid: row tid, column 0'
     >>> named(sl.Access("A", "ld.shared.b128", lambda tid, i: 8*tid + 4*i, None, {"tid": 32, "i": 2}, "f32"))
-    'ld.shared.b128 of a function, f32\\nlane tid: offset (tid << 3) + (i << 2)'
+    'ld.shared.b128 of a function, f32\\nlane tid: offset 8 * tid + 4 * i'
+    >>> named(sl.Access("A", "ld.shared.b32", "(2,4,4):(16,4,1)", lambda tid: (tid // 16, tid // 4 % 4, 0), dtype="f32"))
+    'ld.shared.b32 of (2,4,4):(16,4,1), f32\\nlane tid: (tid // 16, (tid // 4) % 4, 0)'
     """
-    from simlayout.codegen.printer import expression_text
     from simlayout.codegen.symbols import symbol
 
     what = f"{access.instruction} of {tile_name(access.tile)}, {access.dtype}"
     try:
         point = [symbol(name, size) for name, size in access.domain.items()]
-        parts = access.coordinate(*point)[:2] if access.lanes else (access.offset(*point),)
-        texts = [str(part) if isinstance(part, int) else expression_text(part) for part in parts]
+        parts = access.coordinate(*point) if access.lanes else (access.offset(*point),)
+        texts = [_coordinate_text(part) for part in parts]
     except Exception:                                    # the user's own function, which may be no formula: no map
         return what
-    names = ("row", "column")[-len(texts):] if access.lanes else ("offset",)
-    words = ", ".join(f"{name} {text}" for name, text in zip(names, texts))
+    if len(texts) == 2:
+        words = f"row {texts[0]}, column {texts[1]}"
+    elif len(texts) == 1:
+        words = f"{'column' if access.lanes else 'offset'} {texts[0]}"
+    else:
+        words = f"({', '.join(texts)})"
     return what if len(words) > LONG else f"{what}\nlane tid: {words}"
+
+
+def _coordinate_text(part):
+    """A part of a coordinate, which may be nested, as people write it."""
+    from simlayout.codegen.printer import taught_text
+
+    return f"({', '.join(map(_coordinate_text, part))})" if isinstance(part, tuple) else taught_text(part)
 
 
 def comparison(before: Analysis, after: Analysis, index: int = 0, titles: Sequence[str] = ("before", "after"),
@@ -268,7 +280,9 @@ def _legend_entries(analyses, phase_lists):
     entries = [(tuple(patch(facecolor=c) for c in COLOURS), words)]
     if any(s.wavefront for s in served):
         entries.append((mark_patch(), CONFLICT.format(analyses[0].arch.vendor.wavefront)))
-    for caveat in sorted({a.instruction.caveat for a in analyses if not a.exact}):
+    if any(a.instruction.rule == "bypass" for a in analyses):
+        entries.append((patch(facecolor="none"), "a wavefront of cp.async.cg: a line of 128 bytes, or a part of one"))
+    for caveat in sorted({a.caveat for a in analyses if not a.exact}):
         entries.append((patch(facecolor="none"), wrapped(f"not known exactly: {caveat}", 100, 3)))
     return entries
 

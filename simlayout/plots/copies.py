@@ -4,20 +4,24 @@ An access is drawn instruction by instruction: `index` counts the rows of `Acces
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
+from numbers import Integral
 
 import numpy as np
 
 from simlayout.algebra import dtype_of
 from simlayout.algebra.layout import flatten
+from simlayout.algebra.notation import in_two_modes
 from simlayout.errors import LayoutError, SimlayoutError
 from simlayout.hardware.banks.copies import survivors, wavefront_of
 from simlayout.hardware.banks.model import WORD_BYTES
 from simlayout.hardware.banks.phases import phases
 from simlayout.plots.aliases import Axes, SeveralAxes
 from simlayout.plots.kinds import Kind
-from simlayout.plots.layouts import BANK_LABEL, LINE_BYTES, bank_numbers
+from simlayout.plots.layouts import BANK_LABEL, HIGH, LINE_BYTES, bank_numbers, on_a_slide
 from simlayout.plots.panel import CONFLICT, Box, Panel, draw, together
+from simlayout.plots.style import SLIDE
 from simlayout.proofs import Access
 from simlayout.proofs.source import analyze_copies
 from simlayout.wording import counted, tile_name
@@ -25,7 +29,8 @@ from simlayout.wording import counted, tile_name
 PIECE = "red frame and bar: in a later wavefront than the first of its line, because read from another line of global memory"
 """What `marked` means where what a copy reads is known."""
 
-LEFT_OUT = "line numbers jump: lines that none of these instructions touches are left out"
+_JUMP = "{0} numbers jump: {0}s that none of these instructions touches are left out"
+LEFT_OUT = _JUMP.format("line")
 
 COLOURINGS = {
     "phase": "colour: the phase that serves the lane (lanes that are served together)",
@@ -37,19 +42,53 @@ COLOURINGS = {
 """What a colour may say, and the legend's words for it."""
 
 
-def coordinates(access, index):
-    """(rows, columns) that the lanes of instruction `index` give, int64 [lanes] each: the first two parts of coordinates.
+def given(access, index):
+    """The coordinates that the lanes of instruction `index` give, in parts: int64 [lanes] each. A nested part is the number
+    of the row or column that it means. Behind row and column (a stage, say) parts are left out that are 0 for all lanes.
 
-    Raises LayoutError for an access to a tile of one mode without rows, SimlayoutError for an index that it does not have.
+    Raises SimlayoutError for an index that the access does not have.
     """
     count = access.instructions()
-    if not 0 <= index < count:
-        raise SimlayoutError(f"instruction {index}: the access {access.name!r} has {count}, 0 to {count - 1}")
-    parts = access.coordinate(*access.points())
+    if not isinstance(index, Integral) or not 0 <= index < count:
+        raise SimlayoutError(f"instruction {index!r}: the access {access.name!r} has {count}, 0 to {count - 1}")
     sizes = list(access.domain.values())
     shape = (*sizes[1:], sizes[0])
-    spread = [np.broadcast_to(np.asarray(p, np.int64), shape).reshape(-1, access.warp)[index] for p in parts[:2]]
-    return (np.zeros(access.warp, np.int64), spread[0]) if len(spread) == 1 else tuple(spread)
+    parts, modes = access.coordinate(*access.points()), getattr(access.tile, "shape", ())
+    modes = modes if isinstance(modes, tuple) and len(modes) == len(parts) else (None,) * len(parts)
+    spread = [np.broadcast_to(np.asarray(_number(part, mode), np.int64), shape).reshape(-1, access.warp)[index]
+              for part, mode in zip(parts, modes, strict=True)]
+    return tuple(spread[:2] if not any(part.any() for part in spread[2:]) else spread)
+
+
+def _number(part, mode):
+    """What a part of a coordinate counts along a mode: itself, or, nested as the mode, the first of its parts fastest.
+
+    >>> _number((1, 2), (4, 8)), _number(5, (4, 8))
+    (9, 5)
+    """
+    if not isinstance(part, tuple):
+        return part
+    number, step = 0, 1
+    for inner, size in zip(part, mode, strict=True):
+        number, step = number + step * _number(inner, size), step * prod(flatten(size))
+    return number
+
+
+def _check_colouring(colour):
+    if colour not in COLOURINGS:
+        raise SimlayoutError(f"colour {colour!r}: choose from {', '.join(COLOURINGS)}")
+
+
+def coordinates(access, index):
+    """(rows, columns) that the lanes of instruction `index` give, int64 [lanes] each; of a tile of one mode row 0.
+
+    Raises LayoutError where the lanes differ in further parts, SimlayoutError as `given` does.
+    """
+    parts = given(access, index)
+    if any((part != part[0]).any() for part in parts[2:]):
+        raise LayoutError(f"access {access.name!r}: its lanes give {len(parts)} numbers, and the picture of a tile has rows "
+                          f"and columns: nest the tile, as in {in_two_modes(access.tile)}, and let lanes give (row, column)")
+    return (np.zeros(access.warp, np.int64), *parts)[-2:] if len(parts) < 2 else parts[:2]
 
 
 def index_of(access, warp=0, **loops):
@@ -80,8 +119,9 @@ def neighbour_step(access):
         beside[axis] += 1
         if access.tile(*beside) == here + 1:
             return step
+    nest = f"; nest the tile, as in {in_two_modes(access.tile)}" if len(parts) > 2 else ""
     raise LayoutError(f"access {access.name!r}: the {access.elements} elements of a lane are no neighbours in a row or a "
-                      "column of its tile, so that they are no cell of a picture")
+                      f"column of its tile, so that they are no cell of a picture{nest}")
 
 
 def touched(access: Access, indices: Sequence[int] = (0,), colour: str = "instruction", title: str = "",
@@ -97,6 +137,7 @@ def touched(access: Access, indices: Sequence[int] = (0,), colour: str = "instru
     >>> [box[:4] for box in touched(copy, [1]).boxes[7:9]]
     [(56, 0, 8, 1), (0, 1, 8, 1)]
     """
+    _check_colouring(colour)
     down, across = neighbour_step(access)
     instructions = list(_lanes(access, indices))
     top, left = (0, 0) if whole else (min(int(c[k].min()) for *_, c in instructions) for k in (0, 1))
@@ -121,6 +162,23 @@ def touched(access: Access, indices: Sequence[int] = (0,), colour: str = "instru
                  bytes=dtype_of(access.dtype).bytes * across)
 
 
+def _without_gaps(panel):
+    """What `touched` gives, where it is larger than a slide without the columns or rows that no box fills."""
+    wide, high = panel.size()
+    for what, length, start, size, most in (("column", "width", "x", wide, SLIDE), ("row", "height", "y", high, HIGH)):
+        filled = sorted({at for b in panel.boxes for at in range(int(getattr(b, start)),
+                                                                 int(getattr(b, start) + getattr(b, length)))})
+        if size <= most or len(filled) == getattr(panel, length):
+            continue
+        place = {at: new for new, at in enumerate(filled)}
+        begins, origin = sorted({int(getattr(b, start)) for b in panel.boxes}), int(getattr(panel, f"{what}s")[0][1])
+        numbers = tuple((place[at] + 0.5, str(at + origin)) for at in begins)
+        panel = replace(panel, boxes=tuple(b._replace(**{start: float(place[getattr(b, start)])}) for b in panel.boxes),
+                        legend=(*panel.legend, ((), _JUMP.format(what))),
+                        **{length: len(filled), f"{what}s": numbers})
+    return panel.within(HIGH)
+
+
 def in_memory(access: Access, indices: Sequence[int] = (0,), colour: str = "instruction", title: str = "",
               leading: int | None = None) -> Panel:
     """The Panel of the lines of shared memory that some instructions touch; words of further wavefronts are marked.
@@ -134,6 +192,7 @@ def in_memory(access: Access, indices: Sequence[int] = (0,), colour: str = "inst
     >>> sum(box.marked for box in in_memory(load).boxes)
     31
     """
+    _check_colouring(colour)
     analysis = access.analyze() if leading is None else analyze_copies(access, leading)
     size = access.bytes
     instructions, boxes = list(_lanes(access, indices)), []
@@ -244,8 +303,9 @@ def copy_map(access: Access, indices: Sequence[int] = (0,), colour: str = "instr
     >>> [ax.get_title(loc="left").splitlines()[0] for ax in copy_map(copy, (0, 1))]
     ['copy: st.shared.b128, f16', '(8,64):(64,1), f16']
     """
-    panels = [touched(access, indices, colour), in_memory(access, indices, colour)]
-    return together(panels, 2 if sum(p.size()[0] for p in panels) < 12.5 else 1, title, ax)
+    part = _without_gaps(touched(access, indices, colour))
+    panels, across = on_a_slide([part, in_memory(access, indices, colour).within(HIGH)])
+    return together(panels, across, title, ax)
 
 
 def copies(access: Access, indices: Sequence[int] = (0,), colour: str = "instruction", ax: Axes | None = None) -> Axes:
@@ -260,7 +320,7 @@ def copies(access: Access, indices: Sequence[int] = (0,), colour: str = "instruc
     >>> copies(access).get_title(loc="left")
     'load: ld.shared.b32, f32'
     """
-    return draw(touched(access, indices, colour), ax)
+    return draw(_without_gaps(touched(access, indices, colour)), ax)
 
 
 def _draw_copy(request):

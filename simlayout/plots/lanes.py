@@ -26,8 +26,9 @@ def phase_rows(analysis: Analysis, index: int = 0, only: Sequence[int] | None = 
                coordinates: Sequence[ArrayLike] | None = None, title: str = "") -> Panel:
     """The Panel of instruction `index` of an Analysis: a row per lane, its banks across, phase by phase.
 
-    only: the phases to draw, all if None; the title then says which and what part of the cost they are. coordinates: (rows,
-    columns), ints [lanes] each, which the lanes give; None: not written. title: what is drawn; the costs follow it.
+    only: the phases to draw, all if None; the title then says which and what part of the cost they are. coordinates: the
+    parts of those that the lanes give, ints [lanes] each, (rows, columns) of a tile with both; None: not written. title:
+    what is drawn; the costs follow it.
     The wavefront in which a word comes is a choice of presentation (`simlayout.hardware.banks.phases.phases`).
 
     >>> import simlayout as sl
@@ -56,8 +57,7 @@ def phase_rows(analysis: Analysis, index: int = 0, only: Sequence[int] | None = 
                    if any(b.colour == kind for b in boxes))
     full_title = f"{title or analysis.instruction}\n{costs(analysis, index, only)}"
     return Panel(full_title, across, top - GAP, boxes, bank_numbers(across), rows, sides, frames, legend,
-                 CONFLICT.format(called), BANK_LABEL, "lane: row, column" if coordinates is not None else "lane",
-                 bytes=WORD_BYTES)
+                 CONFLICT.format(called), BANK_LABEL, _lane_label(coordinates), bytes=WORD_BYTES)
 
 
 def costs(analysis, index=0, only=None):
@@ -84,8 +84,14 @@ def costs(analysis, index=0, only=None):
 def _lane(lane, coordinates):
     if coordinates is None:
         return str(lane)
-    row, column = (int(np.asarray(c)[lane]) for c in coordinates)
-    return f"{lane}: {row}, {column}"
+    return f"{lane}: {', '.join(str(int(np.asarray(c)[lane])) for c in coordinates)}"
+
+
+def _lane_label(coordinates):
+    """What stands beside the rows."""
+    if coordinates is None:
+        return "lane"
+    return {1: "lane: column", 2: "lane: row, column"}.get(len(coordinates), "lane: coordinate")
 
 
 def _what(analysis, number, phase):
@@ -96,9 +102,9 @@ def _what(analysis, number, phase):
 
 def of_access(access, index=0, only=None, title=""):
     """`phase_rows` of an Access, with the coordinates that its lanes give. title: of the access, by itself where "" is."""
-    from simlayout.plots.copies import coordinates
+    from simlayout.plots.copies import given
 
-    return phase_rows(access.analyze(), index, only, coordinates(access, index),
+    return phase_rows(access.analyze(), index, only, given(access, index),
                       title or f"{access.instruction} of {tile_name(access.tile)}, {access.dtype}")
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from simlayout.algebra import dtype_of
 from simlayout.algebra.aliases import AnyDType, IndexFunction
 from simlayout.algebra.layout import flatten
-from simlayout.algebra.notation import as_layout
+from simlayout.algebra.notation import as_layout, in_two_modes
 from simlayout.errors import LayoutError
 from simlayout.hardware.banks.model import BANKS, WORD_BYTES
 from simlayout.plots.aliases import Axes, SeveralAxes
@@ -37,7 +37,8 @@ def extents(tile):
         raise LayoutError(f"{tile} has no coordinates to draw: compose it with a layout, as in 'Sw<3,3,3> o (16,64):(64,1)'")
     modes = tile.shape if isinstance(tile.shape, tuple) else (tile.shape,)
     if len(modes) > 2:
-        raise LayoutError(f"{tile} has {len(modes)} modes; a picture has rows and columns: nest them, as in ((4,2),64)")
+        raise LayoutError(f"{tile} has {len(modes)} modes; a picture has rows and columns: nest them, as in "
+                          f"{in_two_modes(tile)}")
     return (1, *(prod(flatten(mode)) for mode in modes))[-2:]
 
 
@@ -65,6 +66,16 @@ def run(at, size):
     return 1
 
 
+def cells(at, size):
+    """(down, across): how many neighbours in a row, or where none are in a column, stay together (see `run`).
+
+    >>> cells(np.arange(16).reshape(1, 16), 2), cells(np.arange(16).reshape(16, 1), 2)
+    ((1, 8), (8, 1))
+    """
+    across = run(at, size)
+    return (run(at.T, size), 1) if across == 1 else (1, across)
+
+
 def logical(tile: IndexFunction, by: str = "offset", dtype: AnyDType = "f16") -> Panel:
     """The Panel of a tile by rows and columns: each cell shows where its element lies.
 
@@ -80,28 +91,30 @@ def logical(tile: IndexFunction, by: str = "offset", dtype: AnyDType = "f16") ->
         raise LayoutError(f"a layout is drawn by {', '.join(BY)}, not by {by!r}")
     tile = as_layout(tile)
     size, at = dtype_of(dtype).bytes, offsets(tile)
-    for width in (run(at, size),) if by == "chunk" or at.size > MOST else (1, run(at, size)):
-        panel = _logical(tile, by, dtype_of(dtype), at, width)
-        if panel.size()[0] <= SLIDE:
+    whole = cells(at, size)
+    for each in (whole,) if by == "chunk" or at.size > MOST else ((1, 1), whole):
+        panel = _logical(tile, by, dtype_of(dtype), at, *each)
+        if panel.size()[0] <= SLIDE and panel.size()[1] <= HIGH:
             break
-    return (panel if panel.size()[0] <= SLIDE else panel.without_texts()).within(HIGH)
+    return panel.within(HIGH)
 
 
-def _logical(tile, by, dtype, at, width):
-    (rows, columns), size = at.shape, dtype.bytes
+def _logical(tile, by, dtype, at, down, across):
+    (rows, columns), size, width = at.shape, dtype.bytes, down * across
     boxes = []
-    for (row, piece), offset in np.ndenumerate(at[:, ::width]):
+    for (row, column), offset in np.ndenumerate(at[::down, ::across]):
         byte = int(offset) * size
         text = {"offset": str(offset), "bank": _banks(byte, width * size),
                 "chunk": f"{byte // LINE_BYTES}.{byte % LINE_BYTES // CHUNK_BYTES}"}[by]
-        boxes.append(Box(piece * width, row, width, 1, _place(byte), text))
+        boxes.append(Box(column * across, row * down, across, down, _place(byte), text))
     what = {"offset": "offset in elements" + (" of the first of them" if width > 1 else ""),
             "bank": "the bank" if width * size <= WORD_BYTES else "the banks",
             "chunk": "line of 128 bytes . chunk of 16 bytes in it"}[by]
     words = f"{what}" + (f"; a cell is {width} neighbours" if width > 1 else "")
     colours, meaning = PLACE_COLOURS
-    step = width if columns // width <= 32 else 4 * width
-    return Panel(f"{tile}, {dtype}", columns, rows, boxes, numbers(columns, step, 0.5 * min(width, step)), numbers(rows),
+    step = across if columns // across <= 32 else 4 * across
+    return Panel(f"{tile}, {dtype}", columns, rows, boxes, numbers(columns, step, 0.5 * across),
+                 numbers(rows, down, 0.5 * down),
                  legend=((colours, meaning), ((), f"in the tile: {words}")), xlabel="column", ylabel="row", bytes=size)
 
 
@@ -139,16 +152,18 @@ def memory(tile: IndexFunction, dtype: AnyDType = "f16", title: str = "in shared
     ['0, 0', '0, 8', '1, 0', '1, 8']
     """
     size, at = dtype_of(dtype).bytes, offsets(as_layout(tile))
-    width = run(at, size)
+    down, across = cells(at, size)
+    width = down * across
     high = -(-(int(at.max()) + 1) * size // LINE_BYTES)
     boxes = []
-    for (row, piece), offset in np.ndenumerate(at[:, ::width]):
+    for (row, column), offset in np.ndenumerate(at[::down, ::across]):
         line, byte = divmod(int(offset) * size, LINE_BYTES)
-        boxes.append(Box(byte / WORD_BYTES, line, width * size / WORD_BYTES, 1, _place(byte), f"{row}, {piece * width}"))
+        boxes.append(Box(byte / WORD_BYTES, line, width * size / WORD_BYTES, 1, _place(byte),
+                         f"{row * down}, {column * across}"))
     words = "in shared memory: row, column" + (f" of the first of {width} neighbours" if width > 1 else "")
     panel = Panel(title, BANKS, high, boxes, bank_numbers(), numbers(high),
                  legend=(PLACE_COLOURS, ((), words)), xlabel=BANK_LABEL, ylabel="line", bytes=WORD_BYTES)
-    return (panel if panel.size()[0] <= SLIDE else panel.without_texts()).within(HIGH)
+    return panel.within(HIGH)
 
 
 def bank_numbers(banks=BANKS):
@@ -178,9 +193,17 @@ def layout_map(tile: IndexFunction, by: str = "offset", dtype: AnyDType = "f16",
     >>> [ax.get_title(loc="left") for ax in layout_map(Layout((8, 8), (8, 1)))]
     ['(8,8):(8,1), f16', 'in shared memory']
     """
-    panels = [logical(tile, by, dtype), memory(tile, dtype)]
-    wide = sum(p.size()[0] for p in panels) > SLIDE - 0.6
-    return together(panels, 1 if wide else 2, ax=ax)
+    panels, across = on_a_slide([logical(tile, by, dtype), memory(tile, dtype)])
+    return together(panels, across, ax=ax)
+
+
+def on_a_slide(panels):
+    """(two panels, how many stand beside each other): one below the other where both are too wide, and then lower."""
+    if sum(p.size()[0] for p in panels) <= SLIDE - 0.6:
+        return panels, 2
+    if sum(p.size()[1] for p in panels) > HIGH:
+        panels = [panel.within(HIGH / 2 - 0.4) for panel in panels]
+    return panels, 1
 
 
 def _draw_layout(request):

@@ -18,6 +18,12 @@ MEANING = {WITHIN: "a bit within a word of 4 bytes", BANK: "a bit of the bank (t
            LINE: "a bit of the line"}
 
 
+LETTERS = {"rc": "r: a bit of the row, c: of the column, 0 the lowest", "r": "r: a bit of the row, 0 the lowest",
+           "c": "c: a bit of the column, 0 the lowest", "x": "x: a bit of what is mapped, 0 the lowest",
+           "m": "m1.0: of coordinate 1, counted from 0, bit 0, the lowest"}
+"""What the first letters of the bits' names mean."""
+
+
 def bits(layout):
     """(F2Map, names of its input bits from bit 0 on) of an F2Map, or of a layout whose bits XOR.
 
@@ -49,6 +55,8 @@ def bit_matrix(layout: IndexFunction, dtype: AnyDType = "f16") -> Panel:
     [(0, 0), (1, 1), (0, 2), (2, 2)]
     """
     f2_map, names = bits(layout)
+    if not f2_map.inputs:
+        raise LayoutError(f"{layout} has one element, and no bits to draw")
     low = dtype_of(dtype).bytes.bit_length() - 1         # bits of a byte address below those of the offset
     boxes = []
     for y, out in enumerate(reversed(range(f2_map.outputs))):
@@ -62,8 +70,8 @@ def bit_matrix(layout: IndexFunction, dtype: AnyDType = "f16") -> Panel:
     legend: list[tuple[tuple[str, ...], str]] = [
         ((kind,), f"1: this bit of the coordinate is XORed onto {text}") for kind, text in MEANING.items()
         if kind in shown]
-    if {name[0] for name in names} == {"r", "c"}:
-        legend.append(((), "r: a bit of the row, c: of the column, 0 the lowest"))
+    if letters := "".join(sorted({name[0] for name in names}, reverse=True)):
+        legend.append(((), LETTERS[letters]))
     constant = f"; XOR {f2_map.constant}" if f2_map.constant else ""
     title = f"{layout}, {dtype_of(dtype)}, rank {f2_map.rank}{constant}"
     return Panel(title, f2_map.inputs, f2_map.outputs, boxes, columns, rows, legend=legend,

@@ -22,6 +22,7 @@ MOST = 8192
 NARROW, LOW, BANK = 0.14, 0.15, 0.1         # inches: the least that a box measures across and down, and a bank across
 WITH_TITLE = 3.3                            # inches across that a title may take for itself
 GAP, EDGE, HEAD, TITLE_LINE = 0.3, 0.12, 0.17, 0.2      # inches: between panels, around, column numbers, lines of a title
+MOST_WIDE = style.SLIDE - 2 * EDGE          # inches across that a panel may take
 HEADLINE = 6                                # inches across that a title above all panels may take for itself
 BOLD = 1.14                                 # width of bold text, in that of plain
 LINE_BYTES = 128
@@ -87,7 +88,11 @@ class Panel:
         high += [(style.text_height(t) + style.text_height(u)) / 2 / (q - p)
                  for (p, t), (q, u) in zip(self.sides, self.sides[1:])]
         least = min((b.width for b in self.boxes), default=1), min((b.height for b in self.boxes), default=1)
-        narrow = max(NARROW / least[0], BANK if self.counts_banks else 0)
+        narrow = NARROW / least[0]
+        if not any(b.text for b in self.boxes):          # colours alone may be narrower, on a slide
+            left, right, _ = self.margins()
+            narrow = min(narrow, (MOST_WIDE - left - right) / self.width)
+        narrow = max(narrow, BANK if self.counts_banks else 0)
         return max([narrow, *wide]), max([self.low / least[1], *high])
 
     def margins(self) -> tuple[float, float, float]:
@@ -107,24 +112,39 @@ class Panel:
                        legend=tuple(entry for entry in self.legend if entry[0]))
 
     def within(self, high: float) -> "Panel":
-        """The same at most so many inches high: itself, or without texts in boxes, which are lower, and with fewer numbers.
+        """The same at most so many inches high, and no wider than a slide: itself, or without texts in boxes, which are
+        smaller, and with fewer numbers.
 
         >>> one = Panel("tall", 1, 200, [Box(0, y, 1, 1, 0, str(y)) for y in range(200)])
         >>> one.within(50) is one, round(one.within(5).size()[1], 3)
         (True, 5.0)
+        >>> line = Panel("wide", 200, 1, [Box(x, 0, 1, 1, 0, str(x)) for x in range(200)])
+        >>> round(line.within(5).size()[0], 2)
+        13.09
         """
-        if self.size()[1] <= high:
-            return self
-        low = (high - self.margins()[2]) / self.height
-        rows, step = self.rows, 1
-        while len(rows) > 1 and style.LINE > low * (rows[1][0] - rows[0][0]):
-            step *= 2
-            rows = self.rows[::step]
-        return replace(self.without_texts(), low=low * min((b.height for b in self.boxes), default=1), rows=rows, sides=())
+        panel = self if self.size()[0] <= MOST_WIDE else self.without_texts()
+        if panel.size()[1] > high:
+            low = (high - self.margins()[2]) / self.height
+            panel = replace(self.without_texts(), low=low * min((b.height for b in self.boxes), default=1),
+                            rows=_thinned(self.rows, low, style.LINE), sides=())
+        if panel.size()[0] > MOST_WIDE:                # the numbers of columns need more than the columns
+            left, right, _ = panel.margins()
+            most = max([style.text_width(text) for _, text in self.columns], default=0) + 0.06
+            panel = replace(panel, columns=_thinned(self.columns, (MOST_WIDE - left - right) / self.width, most))
+        return panel
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draws it; see `draw`."""
         return draw(self, ax)
+
+
+def _thinned(numbers, unit, least):
+    """Every number, or every second, fourth, ... of them, so that they stand at least so many inches apart."""
+    kept, step = numbers, 1
+    while len(kept) > 1 and least > unit * (kept[1][0] - kept[0][0]):
+        step *= 2
+        kept = numbers[::step]
+    return kept
 
 
 def draw(panel: Panel, ax: Axes | None = None) -> Axes:

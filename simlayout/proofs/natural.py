@@ -6,6 +6,7 @@ import numpy as np
 
 from simlayout.algebra import dtype_of
 from simlayout.algebra.layout import flatten, tuple_text
+from simlayout.algebra.notation import in_two_modes
 from simlayout.errors import InstructionError, LayoutError
 from simlayout.hardware import instruction as instruction_of
 from simlayout.hardware.tables.arch import DEFAULT_ARCH, arch_of
@@ -100,7 +101,7 @@ def _extents(tile):
                           "as in 'Sw<3,3,3> o (16,64):(64,1)'")
     if tile.rank > 2:
         raise LayoutError(f"the tile {tile} has {tile.rank} modes {tuple_text(tile.shape)}, a warp walks over rows and "
-                          "columns: nest them, as in ((4,2),64), or say which coordinate each lane gives")
+                          f"columns: nest them, as in {in_two_modes(tile)}, or say which coordinate each lane gives")
     sizes = [prod(flatten(mode)) for mode in (tile.shape if isinstance(tile.shape, tuple) else (tile.shape,))]
     return (1, *sizes)[-2:]
 

@@ -37,6 +37,7 @@ BENCHES = {
     "plain": State("(32,64):(64,1)", accesses=uses("ld.shared.b16", "st.shared.b32", "ld.shared.b64", "ld.shared.b128")),
     "copies": State("(32,64):(64,1)", accesses=uses("cp.async.ca.4", "cp.async.ca.16", "cp.async.cg.16")),
     "scattered copies": State("(64,64):(64,1)", accesses=uses("cp.async.cg.16", lanes="tid, 8*(tid % 3)")),
+    "copies into padded rows": State("(32,128):(136,1)", accesses=uses("cp.async.cg.16")),
     "atomics": State("(64,64):(64,1)", "f64", accesses=uses("atom.shared.cas.b64", "atom.shared.exch.b64")),
     "equal words": State("(64,64):(64,1)", "f32", accesses=uses(
         "ld.shared.b64", "ld.b64", "red.shared.add.u32", lanes="tid % 32 // 4, 2*(tid % 5) + 8*k", domain="k=4, tid=64")),

@@ -133,7 +133,7 @@ REFUSED = [
     (["nothing", "--kind", "plan"], "nothing"), (["wgmma_tma", "--kind", "pipeline", "--stages", "2"], "stages"),
     (["mma_permuted", "--kind", "pipeline", "--steps", "0"], "1 to 64"),
     ([TILE, "--kind", "layout", "--by", "x"], "invalid"), (["mma_permuted", "--kind", "plan", "--stages", "9"], "stages"),
-    (["(128,128):(1,128)", "--kind", "layout"], "draw a part"), (["m12n8", "--kind", "tmem"], "has no M 12"),
+    (["(128,128):(1,129)", "--kind", "layout"], "draw a part"), (["m12n8", "--kind", "tmem"], "has no M 12"),
     (["m128", "--kind", "tmem"], "no accumulator 'm128'"),
 ]
 

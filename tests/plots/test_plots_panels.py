@@ -90,7 +90,7 @@ def test_what_has_no_rows_and_columns_is_refused():
     with pytest.raises(sl.LayoutError, match="offset, bank, chunk"):
         logical(sl.Layout(8), by="colour")
     with pytest.raises(sl.SimlayoutError, match="draw a part"):
-        logical(sl.Layout((128, 128), (1, 128)))
+        logical(sl.Layout((128, 128), (1, 129)))
 
 
 # ---- accesses -----------------------------------------------------------------------------------------------------------

@@ -105,11 +105,11 @@ function costBy(row, addresses) {
 }
 
 /** The groups of lanes that are served together and their words, first come, first served, as `hardware.banks.phases` has them. */
-function phasesOf(row, addresses) {
+function phasesOf(row, addresses, groups) {
   const size = Math.max(row.bytes, data.stored.word), width = size / data.stored.word, words = addresses.map((at) => (at < 0 ? -1 : Math.floor(at / size)));
   const agree = (by) => words.every((word, lane) => word < 0 || words[lane ^ by] < 0 || word === words[lane ^ by]), phases = [];
   let first = 0;
-  for (const lanes of row.paired && (agree(1) || agree(2)) ? row.paired : row.groups) {
+  for (const lanes of groups || (row.paired && (agree(1) || agree(2)) ? row.paired : row.groups)) {
     const queues = new Map(), served = [];
     for (const lane of lanes) {
       if (words[lane] < 0) continue;
@@ -127,10 +127,18 @@ function phasesOf(row, addresses) {
   return phases;
 }
 
+/** The phases as they are drawn: of cp.async.cg the lines that it writes, where these are what was counted. */
+function shownPhases(row, addresses) {
+  const lines = new Map(), line = (at) => Math.floor(at / data.stored.line);
+  addresses.forEach((at, lane) => { if (at >= 0 && addresses.indexOf(at) === lane) lines.set(line(at), [...(lines.get(line(at)) || []), lane]); });
+  const counted = row.rule === "bypass" && lines.size === costBy(row, addresses).wavefronts;
+  return phasesOf(row, addresses, counted ? [...lines.values()] : null);
+}
+
 /** One instruction of the shown access, with what each lane touches. */
 function instructionOf(now, wanted) {
   const use = now.uses[state.shown], index = Math.min(wanted, use.addresses.length - 1), known = use.known, size = now.under.element_bytes;
-  const row = known ? use.row : use.costs[index].row, phases = known ? [] : phasesOf(row, use.addresses[index]), owner = (now.owner ||= ownersOf(now.under.offsets));
+  const row = known ? use.row : use.costs[index].row, phases = known ? [] : shownPhases(row, use.addresses[index]), owner = (now.owner ||= ownersOf(now.under.offsets));
   const touched = (first) => Array.from({ length: Math.max(use.row.bytes / size, 1) }, (_, j) => owner[first + j]).filter((e) => e >= 0);
   const found = { index, loops: loopsOf(use, index), ...Object.fromEntries(Object.entries(use.each).map(([name, each]) => [name, each[index]])), exact: use.exact,
                   caveat: use.caveat, banks: row.banks, phases, note: known ? known.note : "", lanes: use.begun[index].map((first) => (first < 0 ? [] : touched(first))) };

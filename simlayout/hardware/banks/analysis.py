@@ -225,7 +225,8 @@ def analyze(instruction: str | Instruction, addresses: ArrayLike, active: ArrayL
                     caveat, sources, valid, counts.by_rival)
 
 
-UNKNOWN_SOURCES = "the sources in global memory count too, and were not given: this is what the destinations cost"
+UNKNOWN_SOURCES = ("the sources in global memory count too, and were not given (`analyze` takes sources=): this is what "
+                   "the destinations cost")
 
 
 def _count(row, chip, given, mask, sources, valid):

@@ -129,6 +129,14 @@ def wavefront_of(addresses, sources, alive):
     return lines << 5 | pattern << 1 | flip
 
 
+def lanes_by(values, alive):
+    """{value: lanes} of the lanes of one access that are alive, in their order; values: int [32], alive: bool [32]."""
+    held = {}
+    for lane in np.flatnonzero(alive).tolist():
+        held.setdefault(int(values[lane]), []).append(lane)
+    return held
+
+
 def _different(values, live):
     """How many different values the live lanes hold; int64 [n]."""
     ordered = np.sort(np.where(live, values, -1), axis=1)

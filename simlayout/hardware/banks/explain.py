@@ -134,11 +134,11 @@ def _by_lines(analysis, index):
     if analysis.valid is not None:
         alive = alive & (analysis.valid[index] > 0)
     if analysis.sources is None:
-        held = _lanes_by(addresses // 128, alive)
+        held = copies.lanes_by(addresses // 128, alive)
         sentences = [f"at least one wavefront: shared line {line}, {_named_lanes(lanes)}" for line, lanes in held.items()]
     else:
         sources = analysis.sources[index]
-        held = _lanes_by(copies.wavefront_of(addresses[None], sources[None], alive[None])[0], alive)
+        held = copies.lanes_by(copies.wavefront_of(addresses[None], sources[None], alive[None])[0], alive)
         sentences = [f"wavefront {i}: global line {sources[lanes[0]] // 128} -> shared line {addresses[lanes[0]] // 128}, "
                      f"{_named_lanes(lanes)}" for i, lanes in enumerate(held.values())]
     for line in sentences[:_SHOWN_WAVEFRONTS]:
@@ -152,14 +152,6 @@ def _by_lines(analysis, index):
         zeros = _by_clashes(analysis, index) if analysis.mask[index].any() else None
         return lines if zeros is None else [*lines, "  and for the zeros of the other lanes, as cp.async.ca:", *zeros]
     return [*lines, "  and for the zeros of the src-size, as cp.async.ca:", *_by_clashes(analysis, index)]
-
-
-def _lanes_by(values, alive):
-    """{value: lanes} of the lanes that are alive, in their order."""
-    held = {}
-    for lane in np.flatnonzero(alive).tolist():
-        held.setdefault(int(values[lane]), []).append(lane)
-    return held
 
 
 def _by_rounds(analysis, index):

@@ -1,10 +1,11 @@
 """Which word each lane gets in which wavefront: the bank x wavefront grid as data, which a picture only draws."""
 
 from dataclasses import dataclass
+from numbers import Integral
 from typing import TYPE_CHECKING
 
 from simlayout.errors import SimlayoutError
-from simlayout.hardware.banks import model
+from simlayout.hardware.banks import copies, model
 
 if TYPE_CHECKING:
     from simlayout.hardware.banks.analysis import Analysis
@@ -45,7 +46,9 @@ class Phase:
 def phases(analysis: "Analysis", index: int = 0) -> tuple[Phase, ...]:
     """The phases of access `index`; their wavefronts add up to `analysis.wavefronts[index]`.
 
-    Of cp.async they are those of the destinations. Atomics that retry have rounds, not phases: SimlayoutError.
+    Of cp.async.ca they are those of the destinations. Of cp.async.cg, which has no groups of lanes, a phase is what shares a
+    wavefront: a line of shared memory, and of the global memory that is read if it is known. Atomics that retry have rounds,
+    not phases: SimlayoutError.
 
     The hardware's counters tell how many wavefronts a phase takes, not which word goes in which. Here words go first
     come, first served in order of their lanes, which is a choice of presentation. Raises SimlayoutError for an index
@@ -56,18 +59,35 @@ def phases(analysis: "Analysis", index: int = 0) -> tuple[Phase, ...]:
     >>> [(s.wavefront, s.bank, s.word, len(s.lanes)) for s in phase.served]
     [(0, 0, 0, 16), (1, 0, 32, 16)]
     """
-    if isinstance(index, str):
-        raise SimlayoutError(f"index {index!r}: give the number of an instruction; simlayout.plots.save "
-                             "writes a picture to a file")
+    if not isinstance(index, Integral):
+        raise SimlayoutError(f"index {index!r}: give the number of an instruction, an int; simlayout.plots.save writes a "
+                             "picture to a file")
     if not 0 <= index < len(analysis):
         raise SimlayoutError(f"index {index}: the analysis has {len(analysis)} instructions, 0 to {len(analysis) - 1}")
     row, addresses, active = analysis.row(index), analysis.addresses[index], analysis.active[index]
     if row.rule == "retry":
         raise SimlayoutError(f"{row} is a loop, whose rounds are no phases of banks to draw: `explain` lists them")
+    if row.rule == "bypass" and (groups := _past_cache(analysis, index)):
+        return tuple(_phase(row, group, addresses, active) for group in groups)
     keys = model.lane_keys(addresses[None], active[None], row.bytes, row.merges)
     merged = row.paired_groups and bool(model.paired(keys)[0])
     groups = row.paired_groups if merged and row.paired_groups else row.groups
     return tuple(_phase(row, group, addresses, active) for group in groups)
+
+
+def _past_cache(analysis, index):
+    """The lanes of cp.async.cg that share a wavefront, for each; None where these are not what was counted (zeros of a
+    src-size, or destinations that take more wavefronts than lines)."""
+    addresses, active = analysis.addresses[[index]], analysis.active[[index]]
+    alive = copies.survivors(addresses, active)
+    if analysis.sources is None:
+        place = addresses // copies.LINE_BYTES
+    else:
+        place = copies.wavefront_of(addresses, analysis.sources[[index]], alive)
+    shared = copies.lanes_by(place[0], alive[0])
+    if analysis.valid is not None or len(shared) != analysis.wavefronts[index]:
+        return None
+    return tuple(map(tuple, shared.values()))
 
 
 def _phase(row, group, addresses, active):

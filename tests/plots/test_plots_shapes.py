@@ -1,0 +1,116 @@
+"""Pictures of tiles of one to four dimensions, of any type and pitch: they say all that they draw, and fit a slide."""
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from readable import texts
+
+import simlayout as sl
+from simlayout.algebra.notation import in_two_modes
+from simlayout.hardware.banks.phases import phases
+from simlayout.plots import access, bit_matrix, close, copies, copy_map, layout_map, logical, matrix_phases, memory
+from simlayout.plots.banks import named
+from simlayout.plots.files import figure_of
+
+SLIDE = 13.34, 7.51                                 # inches
+
+ACCESSES = {
+    "1-D, every eighth": sl.Access("a", "ld.shared.b32", sl.Layout(256, 1), lambda tid: 8 * tid, dtype="f32"),
+    "1-D, one byte": sl.Access("a", "ld.shared.b8", sl.Layout(4096, 1), lambda tid: 127 * tid, dtype="s8"),
+    "2-D, f64, odd pitch": sl.Access("a", "ld.shared.b64", sl.Layout((32, 32), (33, 1)), lambda tid: (tid, 3), dtype="f64"),
+    "2-D, e4m3, odd pitch": sl.Access("a", "ld.shared.b8", sl.Layout((32, 130), (131, 1)), lambda tid: (tid, 3),
+                                      dtype="e4m3"),
+    "2-D, column-major": sl.Access("a", "ldmatrix.x4.trans", sl.Layout((64, 16)), lambda tid: (8 * (tid % 8), tid // 8)),
+    "3-D": sl.Access("a", "ld.shared.b32", sl.Layout((4, 8, 16), (136, 17, 1)), lambda tid: (tid // 8, tid % 8, 5),
+                     dtype="f32"),
+    "nested": sl.Access("a", "ld.shared.b32", "((4,8),16):((17,68),1)", lambda tid: ((tid % 4, tid // 4), 5), dtype="f32"),
+    "a copy": sl.Access("a", "cp.async.cg.16", sl.Layout((64, 128), (136, 1)), lambda tid: (tid // 16, 8 * (tid % 16))),
+}
+
+
+@pytest.mark.parametrize("which", ACCESSES)
+@pytest.mark.parametrize("draw", [access, matrix_phases, copies, copy_map])
+def test_a_picture_of_any_access_fits_a_slide(which, draw):
+    drawn = draw(ACCESSES[which])
+    wide, high = figure_of(drawn).get_size_inches()
+    close(drawn)
+    assert wide <= SLIDE[0] and high <= SLIDE[1]
+
+
+def test_a_title_gives_every_part_of_the_coordinate_that_a_lane_gives():
+    deep = sl.Access("a", "st.shared.b32", sl.Layout((2, 4, 4, 8), (128, 32, 8, 1)),
+                     lambda tid, k: (tid // 16, tid // 4 % 4, tid % 4, k), {"tid": 32, "k": 8}, "f32")
+    assert named(deep).endswith("lane tid: (tid // 16, (tid // 4) % 4, tid % 4, k)")
+    assert named(ACCESSES["nested"]).endswith("row (tid % 4, tid // 4), column 5")
+    assert named(ACCESSES["1-D, every eighth"]).endswith("lane tid: column 8 * tid")
+
+
+def test_lanes_that_differ_in_a_third_coordinate_are_no_picture_of_rows_and_columns_and_the_error_nests_the_tile():
+    tile = sl.Layout((4, 2, 8), (17, 68, 1))
+    deep = sl.Access("a", "ld.shared.b32", tile, lambda tid: (tid % 4, 0, tid // 4), dtype="f32")
+    with pytest.raises(sl.LayoutError, match=r"3 numbers.*nest the tile, as in \(\(4,2\),8\):\(\(17,68\),1\)"):
+        copies(deep)
+
+
+@given(st.lists(st.tuples(st.integers(1, 4), st.integers(1, 9)), min_size=3, max_size=4))
+def test_the_two_modes_that_an_error_suggests_hold_the_same_offsets(modes):
+    tile = sl.Layout(*zip(*modes))
+    nested = sl.parse(in_two_modes(tile))
+    assert len(nested.shape) == 2
+    assert sorted(map(nested, range(nested.size))) == sorted(map(tile, range(tile.size)))
+
+
+@settings(deadline=None)
+@given(st.integers(16, 40), st.integers(0, 7), st.booleans())
+def test_the_phases_of_a_copy_past_the_cache_add_up_to_what_is_counted(pitch, start, known):
+    to = np.array([16 * (start + pitch * (lane // 16) + lane % 16) for lane in range(32)])
+    sources = np.arange(32) * 16 + 16 * start if known else None
+    analysis = sl.analyze("cp.async.cg.16", to, sources=sources)
+    assume(analysis.exact or not known)
+    found = phases(analysis)
+    assert sum(phase.wavefronts for phase in found) == analysis.wavefronts[0]
+    assert sorted(lane for phase in found for lane in phase.lanes) == list(range(32))
+
+
+def test_a_picture_of_a_copy_says_what_is_not_known_of_it():
+    drawn = ACCESSES["a copy"].plot()
+    words = " ".join(text.get_text() for text in drawn.get_legend().get_texts())
+    close(drawn)
+    assert "sources=" in words and "a line of 128 bytes" in words
+
+
+@pytest.mark.parametrize("dtype, cell", [("f16", 8), ("e4m3", 16), ("f32", 4), ("f64", 2)])
+def test_a_column_major_tile_has_its_numbers_in_cells_of_neighbours_as_a_row_major_one_has(dtype, cell):
+    columns, rows = sl.Layout((64, 16)), sl.Layout((16, 64), (64, 1))
+    for tile in (columns, rows):
+        for panel in (logical(tile, "chunk", dtype), memory(tile, dtype)):
+            assert len(panel.boxes) == 1024 // cell
+    down, = {(box.width, box.height) for box in logical(columns, "chunk", dtype).boxes}
+    assert down == (1, cell)
+    if dtype != "f64":                                       # of f64 the cells are too small
+        assert {b.text for b in memory(columns, dtype).boxes} >= {"0, 0", f"{cell}, 0", f"{cell}, 15"}
+
+
+@pytest.mark.parametrize("tile", [sl.Layout((64, 16)), sl.Layout(32, 33), sl.Layout(512), sl.Layout((512, 4), (4, 1))])
+@pytest.mark.parametrize("dtype", ["f16", "f64", "e4m3"])
+def test_a_tile_and_its_memory_fit_a_slide(tile, dtype):
+    drawn = layout_map(tile, dtype=dtype)
+    wide, high = figure_of(drawn).get_size_inches()
+    close(drawn)
+    assert wide <= SLIDE[0] and high <= SLIDE[1]
+
+
+def test_columns_that_no_lane_touches_are_left_out_of_a_picture_that_would_be_too_wide():
+    drawn = copies(ACCESSES["1-D, every eighth"])
+    words = " ".join(text for text, *_ in texts(figure_of(drawn)))
+    close(drawn)
+    assert "columns that none of these instructions touches are left out" in words
+
+
+def test_a_matrix_of_bits_says_what_the_letters_above_it_mean():
+    for tile, letters in ((sl.Layout((4, 4), (4, 1)), "r:"), (sl.Layout(16), "c:"), (sl.Layout((4, 4, 4)), "m1.0:"),
+                          (sl.F2Map((1, 2)), "x:")):
+        assert any(text.startswith(letters) for _, text in bit_matrix(tile).legend)
+    with pytest.raises(sl.LayoutError, match="one element"):
+        bit_matrix(sl.Layout(1))
