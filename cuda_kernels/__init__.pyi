@@ -1,7 +1,5 @@
-# What the names of this package are, for type checkers: it brings some when they are first used (simlayout.lazy).
+# The names of this package, and where they come from: for type checkers, and for `simlayout.lazy`.
 
-from cuda_kernels.kernels import KERNELS, Kernel
-from cuda_kernels.matmul.grouped import grouped_matmul, plan_grouped_matmul
-from cuda_kernels.matmul.matmul import matmul, plan_matmul
-
-__all__ = ["KERNELS", "Kernel", "grouped_matmul", "matmul", "plan_grouped_matmul", "plan_matmul"]
+from cuda_kernels.kernels import KERNELS as KERNELS, Kernel as Kernel
+from cuda_kernels.matmul.grouped import grouped_matmul as grouped_matmul, plan_grouped_matmul as plan_grouped_matmul
+from cuda_kernels.matmul.matmul import matmul as matmul, plan_matmul as plan_matmul

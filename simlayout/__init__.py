@@ -15,28 +15,4 @@ from simlayout.lazy import when_used
 
 __version__ = "0.1.0"
 
-_MODULES = {
-    "algebra": ("Composed", "F2Map", "Layout", "Rotation", "Swizzle", "Tile", "byte_address", "coalesce", "complement",
-                "composition", "dtype_of", "logical_divide", "logical_product", "parse", "tiled_divide", "zipped_divide"),
-    "clinic": (),
-    "codegen": ("Emitted", "emit", "formula", "tile", "translate"),
-    "errors": ("AddressError", "DeviceError", "HazardError", "InstructionError", "LayoutError", "MachineError", "ParseError",
-               "SimlayoutError", "VerificationError"),
-    "guide": (),
-    "hardware": ("Analysis", "OperandTile", "TensorMap", "analyze", "choose_ldmatrix", "fragment", "instruction"),
-    "lessons": (),
-    "machine": (),
-    "numerics": ("mma",),
-    "plots": (),
-    "plan": ("Plan", "Prediction"),
-    "proofs": ("Access", "Certificate", "Source", "equivalent", "prove_operand", "prove_tile",
-               "verify"),
-    "programs": ("simulate",),
-    "ptx": (),
-    "synthesis": ("rearrange", "search", "search_plan"),
-    "testing": (),
-}
-"""The modules of the package, each with its names that are names of the package too."""
-
-__getattr__, __dir__, __all__ = when_used(__name__, _MODULES, also=("machine", "numerics", "plots", "programs", "ptx",
-                                                           "testing"))
+__getattr__, __dir__, __all__ = when_used(__name__)

@@ -1,25 +1,48 @@
-"""Packages that load nothing: a name brings its module when it is first used (PEP 562)."""
+"""Packages that load nothing: a name brings its module when it is first used (PEP 562).
+
+Which names there are, and where they come from, is said once: by the stub beside the package, `__init__.pyi`, which type
+checkers read as well.
+"""
 
 import sys
 from importlib import import_module
+from importlib.util import find_spec
 
 
-def when_used(package, modules, also=()):
-    """(__getattr__, __dir__, __all__) of a package.
+def when_used(package):
+    """(__getattr__, __dir__, __all__) of a package. package: its __name__.
 
-    package: its __name__; modules: {module of it: names in that which are names of the package too}; also: modules that
-    belong to __all__ themselves.
+    >>> import simlayout
+    >>> simlayout.parse.__module__, "parse" in dir(simlayout)
+    ('simlayout.algebra.notation', True)
     """
-    home = {name: module for module, names in modules.items() for name in names}
-    public = sorted((*home, *also))
+    spec = sys.modules[package].__spec__
+    homes = _imports(spec.loader.get_data(f"{spec.origin}i").decode())
 
     def get(name):
-        if name in home:
-            value = vars(sys.modules[package])[name] = getattr(import_module(f"{package}.{home[name]}"), name)
+        if name.startswith("_"):
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        whole = f"{package}.{name}"
+        if homes.get(name, package) != package:
+            value = vars(sys.modules[package])[name] = getattr(import_module(homes[name]), name)
             return value
-        if name in modules:
-            return import_module(f"{package}.{name}")
-        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        if find_spec(whole) is None:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return import_module(whole)
 
-    own = [module for module in modules if "." not in module]
-    return get, lambda: sorted({*vars(sys.modules[package]), *own, *public}), public
+    public = sorted(homes)
+    return get, lambda: sorted({*vars(sys.modules[package]), *public}), public
+
+
+def _imports(stub):
+    """{name: the module that it is imported from} of a stub as ruff formats it.
+
+    >>> _imports("# some\\n\\nfrom a.b import C as C\\nfrom a import (\\n    d as d,\\n    e as e,\\n)\\n\\nx: str\\n")
+    {'C': 'a.b', 'd': 'a', 'e': 'a'}
+    """
+    homes = {}
+    for statement in stub.split("\nfrom ")[1:]:
+        home, names = statement.split(" import ", 1)
+        names = names[1:names.index(")")] if names.startswith("(") else names.splitlines()[0]
+        homes |= {each.split(" as ")[0].strip(): home for each in names.split(",") if each.strip()}
+    return homes

@@ -2,6 +2,4 @@
 
 from simlayout.lazy import when_used
 
-_MODULES = {"by_name": ("ALL_KERNELS", "HOPPER_KERNELS", "KERNELS", "Kernel", "as_kernel", "named")}
-
-__getattr__, __dir__, __all__ = when_used(__name__, _MODULES)
+__getattr__, __dir__, __all__ = when_used(__name__)

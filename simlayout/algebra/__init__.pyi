@@ -1,44 +1,17 @@
-# What the names of this package are, for type checkers: it brings them when they are first used (simlayout.lazy).
+# The names of this package, and where they come from: for type checkers, and for `simlayout.lazy`.
 
-from simlayout.algebra.composed import Composed, Layer, compose
-from simlayout.algebra.dtypes import DTYPES, DType, dtype_of
-from simlayout.algebra.f2 import F2Map
-from simlayout.algebra.layout import Layout, byte_address, coalesce, composition, make_layout
-from simlayout.algebra.notation import parse
-from simlayout.algebra.swizzle import Rotation, Swizzle
-from simlayout.algebra.tile import Tile
-from simlayout.algebra.tiling import (
-    complement,
-    left_inverse,
-    logical_divide,
-    logical_product,
-    right_inverse,
-    tiled_divide,
-    zipped_divide,
+from simlayout.algebra.composed import Composed as Composed, Layer as Layer, compose as compose
+from simlayout.algebra.dtypes import DTYPES as DTYPES, DType as DType, dtype_of as dtype_of
+from simlayout.algebra.f2 import F2Map as F2Map
+from simlayout.algebra.layout import (
+    Layout as Layout, byte_address as byte_address, coalesce as coalesce, composition as composition,
+    make_layout as make_layout
 )
-
-__all__ = [
-    "DTYPES",
-    "Composed",
-    "DType",
-    "F2Map",
-    "Layer",
-    "Layout",
-    "Rotation",
-    "Swizzle",
-    "Tile",
-    "byte_address",
-    "coalesce",
-    "complement",
-    "compose",
-    "composition",
-    "dtype_of",
-    "left_inverse",
-    "logical_divide",
-    "logical_product",
-    "make_layout",
-    "parse",
-    "right_inverse",
-    "tiled_divide",
-    "zipped_divide",
-]
+from simlayout.algebra.notation import parse as parse
+from simlayout.algebra.swizzle import Rotation as Rotation, Swizzle as Swizzle
+from simlayout.algebra.tile import Tile as Tile
+from simlayout.algebra.tiling import (
+    complement as complement, left_inverse as left_inverse, logical_divide as logical_divide,
+    logical_product as logical_product, right_inverse as right_inverse, tiled_divide as tiled_divide,
+    zipped_divide as zipped_divide
+)

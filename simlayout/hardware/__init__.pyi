@@ -1,43 +1,38 @@
-# What the names of this package are, for type checkers: it brings them when they are first used (simlayout.lazy).
+# The names of this package, and where they come from: for type checkers, and for `simlayout.lazy`.
 
-from simlayout.hardware.banks.analysis import Analysis, analyze
-from simlayout.hardware.banks.records import add_records
-from simlayout.hardware.matrix.descriptor import Descriptor
-from simlayout.hardware.matrix.diagnosis import Diagnosis, diagnose
-from simlayout.hardware.matrix.fragments import FRAGMENTS, Fragment, fragment
-from simlayout.hardware.matrix.instruction_descriptor import InstructionDescriptor, instruction_descriptors
-from simlayout.hardware.matrix.ldmatrix import LdmatrixChoice, choose_ldmatrix
-from simlayout.hardware.matrix.operand_k96 import OperandK96, k96_addresses
-from simlayout.hardware.matrix.operand_tile import OperandTile, operand_addresses
-from simlayout.hardware.matrix.scale_factors import ScalesInTmem, scale_id, scale_layout
-from simlayout.hardware.matrix.scaled_mma import ScaleSource
-from simlayout.hardware.matrix.sparse import (
-    SPARSE_MMAS,
-    SparseMma,
-    compress,
-    expand,
-    metadata_nibbles,
-    metadata_registers,
-    sparse_metadata,
-    sparse_mma,
-    stored_columns,
+from simlayout.hardware.banks.analysis import Analysis as Analysis, analyze as analyze
+from simlayout.hardware.banks.records import add_records as add_records
+from simlayout.hardware.matrix.descriptor import Descriptor as Descriptor
+from simlayout.hardware.matrix.diagnosis import Diagnosis as Diagnosis, diagnose as diagnose
+from simlayout.hardware.matrix.fragments import FRAGMENTS as FRAGMENTS, Fragment as Fragment, fragment as fragment
+from simlayout.hardware.matrix.instruction_descriptor import (
+    InstructionDescriptor as InstructionDescriptor, instruction_descriptors as instruction_descriptors
 )
-from simlayout.hardware.matrix.sparse_tmem import MetadataInTmem
-from simlayout.hardware.matrix.tma import TensorMap
-from simlayout.hardware.matrix.tmem import TmemAddress, accumulator, tmem_allocation, tmem_copy, tmem_fragment
-from simlayout.hardware.matrix.wgmma import fewest_clocks, operand_wavefronts
-from simlayout.hardware.tables.arch import ARCHES, Arch, arch_of
-from simlayout.hardware.tables.instructions import INSTRUCTIONS, Instruction, instruction
-from simlayout.hardware.tables.mma import MMAS, QUAD_PAIR_MMAS, Mma, QuadPairMma, mma_of
-from simlayout.hardware.tables.provenance import Provenance
-from simlayout.hardware.tables.rates import MMA_RATES, MmaRate, mma_clocks
-
-__all__ = [
-    "ARCHES", "Analysis", "Arch", "Descriptor", "Diagnosis", "FRAGMENTS", "Fragment", "INSTRUCTIONS", "Instruction",
-    "InstructionDescriptor", "LdmatrixChoice", "MMAS", "MMA_RATES", "MetadataInTmem", "Mma", "MmaRate", "OperandK96",
-    "OperandTile", "Provenance", "QUAD_PAIR_MMAS", "QuadPairMma", "SPARSE_MMAS", "ScaleSource", "ScalesInTmem", "SparseMma",
-    "TensorMap", "TmemAddress", "accumulator", "add_records", "analyze", "arch_of", "choose_ldmatrix", "compress",
-    "diagnose", "expand", "fewest_clocks", "fragment", "instruction", "instruction_descriptors", "k96_addresses",
-    "metadata_nibbles", "metadata_registers", "mma_clocks", "mma_of", "operand_addresses", "operand_wavefronts", "scale_id",
-    "scale_layout", "sparse_metadata", "sparse_mma", "stored_columns", "tmem_allocation", "tmem_copy", "tmem_fragment",
-]
+from simlayout.hardware.matrix.ldmatrix import LdmatrixChoice as LdmatrixChoice, choose_ldmatrix as choose_ldmatrix
+from simlayout.hardware.matrix.operand_k96 import OperandK96 as OperandK96, k96_addresses as k96_addresses
+from simlayout.hardware.matrix.operand_tile import OperandTile as OperandTile, operand_addresses as operand_addresses
+from simlayout.hardware.matrix.scale_factors import (
+    ScalesInTmem as ScalesInTmem, scale_id as scale_id, scale_layout as scale_layout
+)
+from simlayout.hardware.matrix.scaled_mma import ScaleSource as ScaleSource
+from simlayout.hardware.matrix.sparse import (
+    SPARSE_MMAS as SPARSE_MMAS, SparseMma as SparseMma, compress as compress, expand as expand,
+    metadata_nibbles as metadata_nibbles, metadata_registers as metadata_registers, sparse_metadata as sparse_metadata,
+    sparse_mma as sparse_mma, stored_columns as stored_columns
+)
+from simlayout.hardware.matrix.sparse_tmem import MetadataInTmem as MetadataInTmem
+from simlayout.hardware.matrix.tma import TensorMap as TensorMap
+from simlayout.hardware.matrix.tmem import (
+    TmemAddress as TmemAddress, accumulator as accumulator, tmem_allocation as tmem_allocation, tmem_copy as tmem_copy,
+    tmem_fragment as tmem_fragment
+)
+from simlayout.hardware.matrix.wgmma import fewest_clocks as fewest_clocks, operand_wavefronts as operand_wavefronts
+from simlayout.hardware.tables.arch import ARCHES as ARCHES, Arch as Arch, arch_of as arch_of
+from simlayout.hardware.tables.instructions import (
+    INSTRUCTIONS as INSTRUCTIONS, Instruction as Instruction, instruction as instruction
+)
+from simlayout.hardware.tables.mma import (
+    MMAS as MMAS, QUAD_PAIR_MMAS as QUAD_PAIR_MMAS, Mma as Mma, QuadPairMma as QuadPairMma, mma_of as mma_of
+)
+from simlayout.hardware.tables.provenance import Provenance as Provenance
+from simlayout.hardware.tables.rates import MMA_RATES as MMA_RATES, MmaRate as MmaRate, mma_clocks as mma_clocks

@@ -16,12 +16,4 @@ such as `src/1_banks.zh.md`, and the code of the English one.
 
 from simlayout.lazy import when_used
 
-_MODULES = {
-    "catalogue": ("Lesson", "lesson", "lessons", "teaching", "theory"),
-    "counted": ("Measured", "beside", "measured"),
-    "device": ("gpu_or_cpu",),
-    "verdict": ("Verdict", "check"),
-}
-"""The modules of the package, each with the names that bring it when they are first used."""
-
-__getattr__, __dir__, __all__ = when_used(__name__, _MODULES)
+__getattr__, __dir__, __all__ = when_used(__name__)

@@ -1,9 +1,8 @@
-# What the names of this package are, for type checkers: it brings them when they are first used (simlayout.lazy).
+# The names of this package, and where they come from: for type checkers, and for `simlayout.lazy`.
 
-from simlayout.lessons.catalogue import Lesson, lesson, lessons, teaching, theory
-from simlayout.lessons.counted import Measured, beside, measured
-from simlayout.lessons.device import gpu_or_cpu
-from simlayout.lessons.verdict import Verdict, check
-
-__all__ = ["Lesson", "Measured", "Verdict", "beside", "check", "gpu_or_cpu", "lesson", "lessons", "measured",
-           "teaching", "theory"]
+from simlayout.lessons.catalogue import (
+    Lesson as Lesson, lesson as lesson, lessons as lessons, teaching as teaching, theory as theory
+)
+from simlayout.lessons.counted import Measured as Measured, beside as beside, measured as measured
+from simlayout.lessons.device import gpu_or_cpu as gpu_or_cpu
+from simlayout.lessons.verdict import Verdict as Verdict, check as check

@@ -6,12 +6,4 @@
 
 from simlayout.lazy import when_used
 
-_MODULES = {
-    "reports": ("Launch", "launches"),
-    "predicted": ("Prediction", "predictions"),
-    "compared": ("Comparison", "LineCompared", "compare"),
-    "source_page": ("Counted",),
-}
-"""The modules of the package, each with its names that are names of the package too."""
-
-__getattr__, __dir__, __all__ = when_used(__name__, _MODULES)
+__getattr__, __dir__, __all__ = when_used(__name__)

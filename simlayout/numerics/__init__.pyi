@@ -1,10 +1,7 @@
-# What the names of this package are, for type checkers: it brings them when they are first used (simlayout.lazy).
+# The names of this package, and where they come from: for type checkers, and for `simlayout.lazy`.
 
-from simlayout.hardware.tables.tensor_ops import TENSOR_OPS, TensorOp, tensor_op
-from simlayout.numerics.narrow import MINIFLOATS, NARROW_RULES, narrow_mma
-from simlayout.numerics.product import gemm, mma
-from simlayout.numerics.rules import MEASURED, Rule, rule
-from simlayout.numerics.warps import WarpMma, warp_mma
-
-__all__ = ["MEASURED", "MINIFLOATS", "NARROW_RULES", "TENSOR_OPS", "Rule", "TensorOp", "WarpMma", "gemm", "mma",
-           "narrow_mma", "rule", "tensor_op", "warp_mma"]
+from simlayout.hardware.tables.tensor_ops import TENSOR_OPS as TENSOR_OPS, TensorOp as TensorOp, tensor_op as tensor_op
+from simlayout.numerics.narrow import MINIFLOATS as MINIFLOATS, NARROW_RULES as NARROW_RULES, narrow_mma as narrow_mma
+from simlayout.numerics.product import gemm as gemm, mma as mma
+from simlayout.numerics.rules import MEASURED as MEASURED, Rule as Rule, rule as rule
+from simlayout.numerics.warps import WarpMma as WarpMma, warp_mma as warp_mma

@@ -5,11 +5,4 @@ A SimulatedDevice holds memory, modules of PTX and what was launched; an adapter
 
 from simlayout.lazy import when_used
 
-_MODULES = {
-    "device": ("DeviceMemory", "Launched", "SimulatedDevice"),
-    "shared_arrays": ("SharedArray",),
-    "simulated": ("Simulated", "simulate"),
-}
-"""The modules of the package, each with its names that are names of the package too."""
-
-__getattr__, __dir__, __all__ = when_used(__name__, _MODULES)
+__getattr__, __dir__, __all__ = when_used(__name__)

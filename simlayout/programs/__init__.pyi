@@ -1,7 +1,5 @@
-# What the names of this package are, for type checkers: it brings them when they are first used (simlayout.lazy).
+# The names of this package, and where they come from: for type checkers, and for `simlayout.lazy`.
 
-from simlayout.programs.device import DeviceMemory, Launched, SimulatedDevice
-from simlayout.programs.shared_arrays import SharedArray
-from simlayout.programs.simulated import Simulated, simulate
-
-__all__ = ["DeviceMemory", "Launched", "SharedArray", "Simulated", "SimulatedDevice", "simulate"]
+from simlayout.programs.device import DeviceMemory as DeviceMemory, Launched as Launched, SimulatedDevice as SimulatedDevice
+from simlayout.programs.shared_arrays import SharedArray as SharedArray
+from simlayout.programs.simulated import Simulated as Simulated, simulate as simulate

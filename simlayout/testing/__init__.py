@@ -13,14 +13,4 @@ swizzles. The folder `example` has a small kernel's layouts, `my_layouts.py`, an
 
 from simlayout.lazy import when_used
 
-_MODULES = {
-    "access_assertions": ("assert_conflict_free", "assert_wavefronts"),
-    "counterexample": ("Counterexample", "CounterexampleError", "Place"),
-    "function_assertions": ("assert_bijective", "assert_equivalent"),
-    "strategies": ("accesses", "addresses", "lane_masks", "layouts", "one_to_one_layouts", "rotations", "smallest",
-                   "swizzles", "tiles"),
-    "trace_assertions": ("assert_no_conflicts", "assert_no_hazards"),
-}
-"""The modules of the package, each with the names that bring it when they are first used."""
-
-__getattr__, __dir__, __all__ = when_used(__name__, _MODULES)
+__getattr__, __dir__, __all__ = when_used(__name__)

@@ -124,14 +124,13 @@ def parsed(module):
 
 @cache
 def lazy_names(package):
-    """{name: module} of what a package brings by `simlayout.lazy.when_used`, modules included; None if it is not lazy."""
-    assigned = {node.targets[0].id: node.value for node in parsed(package).body
-                if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)}
-    for call in ast.walk(parsed(package)):
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "when_used":
-            table = ast.literal_eval(assigned[call.args[1].id])
-            return {name: f"{package}.{module}" for module, names in table.items() for name in (module, *names)}
-    return None
+    """{name: module} of what a package brings by `simlayout.lazy.when_used`, from its stub; None if it is not lazy."""
+    stub = modules()[package].with_suffix(".pyi")
+    if not stub.exists():
+        return None
+    imports = (node for node in ast.parse(stub.read_text()).body if isinstance(node, ast.ImportFrom))
+    return {alias.name: f"{package}.{alias.name}" if node.module == package else node.module
+            for node in imports for alias in node.names}
 
 
 def _home(package, name):

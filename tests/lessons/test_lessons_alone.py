@@ -126,17 +126,17 @@ def test_a_folder_of_that_name_is_not_taken_for_the_package(tmp_path):
 def test_the_packages_declare_every_file_that_is_not_python():
     tomllib = pytest.importorskip("tomllib")                               # from Python 3.11 on
     tools = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
-    declared = [f"{package.replace('.', '/')}/{pattern}" for package, patterns in tools["package-data"].items()
-                for pattern in patterns]
+    declared = [(package, pattern) for package, patterns in tools["package-data"].items() for pattern in patterns]
     files = data_files()
     opened = {f"simlayout/lessons/src/{one.file}.md" for one in lessons()}
     opened |= {"simlayout/lessons/theory.md", "simlayout/hardware/tables/measured/h200.json"}
     assert opened <= files
-    assert [file for file in sorted(files) if not any(same_folder_matches(file, pattern) for pattern in declared)] == []
+    assert [file for file in sorted(files) if not any(covers(*one, file) for one in declared)] == []
 
 
-def same_folder_matches(file, pattern):
-    """Whether a pattern of package data covers a file: its stars stop at slashes, which fnmatch's do not."""
+def covers(package, pattern, file):
+    """Whether package data covers a file: "*" is every package, and a pattern's stars stop at slashes."""
+    pattern = f"{Path(file).parent if package == '*' else package.replace('.', '/')}/{pattern}"
     return file.count("/") == pattern.count("/") and fnmatch(file, pattern)
 
 

@@ -13,7 +13,7 @@ DOORS = {
 """Who may name what lies above, and why: a module, and the package that it names, in strings alone."""
 
 UNREAD = {
-    "simlayout.lazy": "brings what the tables of when_used name, which are read there",
+    "simlayout.lazy": "brings what stubs name, which are read there",
     "simlayout.drawn": "brings simlayout.plots, by its constant",
     "simlayout.cli.registry": "brings what its table names",
     "simlayout.hardware.tables.amd": "brings the files of its own folder, a chip each",

@@ -76,15 +76,19 @@ def test_the_walk_sees_methods_properties_and_what_they_lack():
         "Bad.__init__": ["size"], "Bad.half": ["->"], "Bad.of": ["more"]}
 
 
-@pytest.mark.parametrize("package", ("simlayout", "simlayout.lessons", "simlayout.testing", "cuda_kernels.intrinsics"))
-def test_type_checkers_are_told_where_the_names_of_a_lazy_package_come_from(package):
+@pytest.mark.parametrize("stub", [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.pyi"))],
+                         ids=lambda path: path.parent.name)
+def test_a_lazy_package_has_the_names_of_its_stub_and_no_other(stub):
+    package = ".".join(stub.parent.relative_to(ROOT).parts)
     module = import_module(package)
-    tree = ast.parse(Path(module.__file__).with_suffix(".pyi").read_text())
-    told = {alias.name: node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
-    assert {name: source for name, source in told.items() if source != package} == {
-        name: f"{package}.{source}" for source, names in module._MODULES.items() for name in names}
-    listed = next(ast.literal_eval(node.value) for node in tree.body if isinstance(node, ast.Assign))
-    assert set(listed) == set(told) >= set(module.__all__) and set(told) <= set(dir(module))
+    told = {alias.asname: node.module for node in ast.walk(ast.parse(stub.read_text())) if isinstance(node, ast.ImportFrom)
+            for alias in node.names}
+    assert set(told) == set(module.__all__) <= set(dir(module))
+    for name, home in told.items():
+        assert getattr(module, name) is (import_module(f"{package}.{name}") if home == package
+                                         else getattr(import_module(home), name))
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = module.nonsense
 
 
 @pytest.mark.parametrize("package", PACKAGES)
