@@ -175,9 +175,11 @@ class DeviceSpace(GlobalSpace):
     def _placed_at(self, allocation):
         return allocation.root[0]
 
-    def admit(self, array: np.ndarray) -> None:
+    def admit(self, array: np.ndarray, text: str) -> None:
         """As of GlobalSpace."""
-        self._expected = self._expected | {array.__array_interface__["data"][0]: array}
+        start = array.__array_interface__["data"][0]
+        self._memory.texts[start] = f" of {text}"
+        self._expected = self._expected | {start: array}
 
     def expect(self, parameters: np.ndarray) -> None:
         """As of GlobalSpace."""

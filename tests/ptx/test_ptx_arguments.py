@@ -336,6 +336,13 @@ def test_an_access_past_the_end_says_how_far_and_of_which_array():
         sl.ptx.load(module(WRITE, ["u64"]).replace("kernel_param_0", "numbers")).entry().run(1, 9, np.zeros(8, np.int32))
 
 
+def test_a_race_on_a_variable_of_the_module_names_it_as_cxx_does():
+    body = "mov.u32 %r1, %ctaid.x; st.global.u32 [_ZN4mine5countE], %r1; ret;"
+    text = module(body, before=".global .align 4 .u32 _ZN4mine5countE;")
+    with pytest.raises(HazardError, match=r"of the variable mine::count, which"):
+        sl.ptx.load(text).entry().run(2, 1)
+
+
 def test_an_address_near_an_argument_is_told_of_that_though_other_memory_lies_nearer():
     space = GlobalSpace(Allocation)
     passed, other = np.zeros(64), np.zeros(1)

@@ -135,8 +135,10 @@ class Module:
         space = self._spaces(launch.allocation)
         space.heap = self.heap
         space.goes_on_from(self._places)
-        for data in (*map(self._memory.get, variables), *([self.heap.bytes] if self.heap.used else ())):
-            space.admit(data)
+        for name in variables:
+            space.admit(self._memory[name], f"variable {cxx_name(name)}")
+        if self.heap.used:
+            space.admit(self.heap.bytes, "heap")
         self._assigned.write(space)
         return space
 

@@ -92,9 +92,10 @@ class GlobalSpace:
         """Gives bytes of the heap back. Raises AddressError for an address that malloc has not given."""
         self.heap.free(address - self.address(self.heap.bytes))
 
-    def admit(self, array: np.ndarray) -> None:
-        """Memory that a launch may touch."""
+    def admit(self, array: np.ndarray, text: str) -> None:
+        """Memory that a launch may touch; text: what it is."""
         self.address(array)
+        self._allocate(array).text = text
 
     def expect(self, parameters: np.ndarray) -> None:
         """A launch has these parameters, uint8: what they point to will be touched."""
