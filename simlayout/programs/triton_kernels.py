@@ -17,6 +17,7 @@ import numpy as np
 
 from simlayout.errors import MachineError
 from simlayout.hardware.tables.arch import LANES, MOST_THREADS, cuda_arch_of
+from simlayout.machine.engine.languages import TRITON
 from simlayout.machine.engine.trace import Trace
 from simlayout.machine.ptx.loading import read
 from simlayout.machine.ptx.module import Module
@@ -124,7 +125,8 @@ class TritonKernel:
 
     def _module(self, compiled) -> Module:
         if compiled.hash not in self._modules:
-            self._modules[compiled.hash] = read(compiled.asm["ptx"])
+            module = self._modules[compiled.hash] = read(compiled.asm["ptx"])
+            module.python = TRITON
         return self._modules[compiled.hash]
 
     def _values(self, entry, compiled, args, ctas):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import simlayout as sl
-from simlayout.errors import MachineError
+from simlayout.errors import HazardError, MachineError
 from simlayout.programs.device import SimulatedDevice
 from simlayout.programs.triton_arguments import Tensor
 from simlayout.programs.triton_kernels import TritonKernel
@@ -57,6 +57,15 @@ def of_pairs(out, pair, flag):
     tl.store(out + 1, tl.where(flag, 1, 2))
 
 
+@triton.jit
+def doubled_in_place(x, BLOCK: tl.constexpr, BARRIER: tl.constexpr):
+    at = x + tl.arange(0, BLOCK)
+    held = tl.load(at)
+    if BARRIER:
+        tl.debug_barrier()
+    tl.store(at, held * 2)
+
+
 @gluon.jit
 def through_shared(x, out, n, BLOCK: gl.constexpr):
     layout: gl.constexpr = gl.BlockedLayout([1], [32], [4], [0])
@@ -64,6 +73,15 @@ def through_shared(x, out, n, BLOCK: gl.constexpr):
     tile = gl.allocate_shared_memory(gl.float32, [BLOCK], gl.SwizzledSharedLayout(1, 1, 1, [0]))
     tile.store(gl.load(x + i, mask=i < n, other=0))
     gl.store(out + i, tile.load(layout), mask=i < n)
+
+
+def test_elements_of_two_warps_that_change_in_place_race_and_tritons_words_say_what_orders_them():
+    x = np.ones(64, np.float32)
+    with pytest.raises(HazardError, match=r"global race.* in a CTA by a tl.debug_barrier\(\) \(or take fewer num_warps, if"):
+        sl.simulate(doubled_in_place)[(1,)](x, 64, False, num_warps=4)
+    for warps, barrier in ((2, False), (4, True)):
+        x = np.ones(64, np.float32)
+        assert not sl.simulate(doubled_in_place)[(1,)](x, 64, barrier, num_warps=warps).hazards and (x == 2).all()
 
 
 def matrices(m, n, k, kind=np.float16):

@@ -2,14 +2,18 @@
 
 from os.path import splitext
 
-NUMBA, CUDA = "Numba", "CUDA C++"
+NUMBA, CUDA, TRITON = "Numba", "CUDA C++", "Triton"
+
+_TRITON_BARRIER = "tl.debug_barrier() (or take fewer num_warps, if there are more threads than elements)"
 
 WORDS = {
     NUMBA: (("bar.warp.sync (__syncwarp)", "cuda.syncwarp()"), ("bar.sync", "cuda.syncthreads()")),
     CUDA: (("bar.warp.sync (__syncwarp)", "__syncwarp()"), ("bar.sync", "__syncthreads()")),
+    TRITON: (("bar.warp.sync (__syncwarp)", _TRITON_BARRIER), ("bar.sync", _TRITON_BARRIER)),
 }
 """Language -> ((PTX's word, its own), ...): Numba's reference of CUDA kernels, Synchronization and Thread Control; CUDA C++
-Programming Guide, Synchronization Functions. For all else they have PTX's words."""
+Programming Guide, Synchronization Functions; triton.language, where threads hold the same elements if there are too few for
+all. For all else they have PTX's words."""
 
 _CUDA_FILES = {".cu", ".cuh", ".cpp", ".cc", ".h", ".hpp"}
 
