@@ -27,9 +27,8 @@ def with_nvcc(nvcc, source, target, folder):
     """The PTX text of a .cu file; paths in it are those below `folder`, so that they tell nothing of this machine."""
     with tempfile.TemporaryDirectory() as scratch:
         out = Path(scratch) / "out.ptx"
-        done = subprocess.run(
-            [nvcc, *FLAGS, source.relative_to(folder), "-o", out], cwd=folder, capture_output=True, text=True
-        )
+        done = subprocess.run([nvcc, *FLAGS, source.relative_to(folder), "-o", out], cwd=folder, capture_output=True,
+                              text=True)
         if done.returncode:
             raise SystemExit(f"nvcc refused {source.name}: {done.stderr.strip()}")
         text = out.read_text()
@@ -58,12 +57,8 @@ def keep(target, text):
 
 def in_python(python, language, data):
     """Runs this file's other half under an interpreter that has the language; what it printed, from JSON."""
-    done = subprocess.run(
-        [python, HERE / "compile_python.py", language],
-        input=json.dumps(wanted(language)),
-        capture_output=True,
-        text=True,
-    )
+    done = subprocess.run([python, HERE / "compile_python.py", language], input=json.dumps(wanted(language)),
+                          capture_output=True, text=True)
     if done.returncode:
         raise SystemExit(f"{python} did not compile the kernels of {language}: {done.stderr.strip().splitlines()[-1]}")
     answer = json.loads(done.stdout.splitlines()[-1])

@@ -9,21 +9,9 @@ from cuda_kernels.run import driver
 from simlayout.errors import SimlayoutError
 
 PARAM = re.compile(r"\.param\s+(?:\.align\s+\d+\s+)?\.([a-z]\d+)[^,]*?(?:\[(\d+)\])?\s*$")
-KINDS = {
-    "f32": ctypes.c_float,
-    "f64": ctypes.c_double,
-    "u8": ctypes.c_uint8,
-    "s8": ctypes.c_uint8,
-    "u16": ctypes.c_uint16,
-    "s16": ctypes.c_uint16,
-    "b16": ctypes.c_uint16,
-    "u32": ctypes.c_uint32,
-    "s32": ctypes.c_uint32,
-    "b32": ctypes.c_uint32,
-    "u64": ctypes.c_uint64,
-    "s64": ctypes.c_uint64,
-    "b64": ctypes.c_uint64,
-}
+KINDS = {"f32": ctypes.c_float, "f64": ctypes.c_double, "u8": ctypes.c_uint8, "s8": ctypes.c_uint8, "u16": ctypes.c_uint16,
+         "s16": ctypes.c_uint16, "b16": ctypes.c_uint16, "u32": ctypes.c_uint32, "s32": ctypes.c_uint32,
+         "b32": ctypes.c_uint32, "u64": ctypes.c_uint64, "s64": ctypes.c_uint64, "b64": ctypes.c_uint64}
 
 
 def parameters_of(text, symbol):

@@ -18,24 +18,25 @@ class Foreign:
     """A kernel in CUDA C++, Triton or Numba, compiled to PTX, and one launch of it.
 
     name: of the row. language: "cuda", "triton" or "numba". source: the file's stem ("reduce": cuda/reduce.cu,
-    reduce.ptx.xz); of Triton and Numba each kernel has its own PTX. entry: the kernel's name in the source. grid, block,
-    shared_bytes (dynamic, per CTA), cluster (CTAs): the launch. make: a NumPy Generator -> arguments, in the order of the
-    .params: arrays for pointers (they are changed), numbers, TensorMaps. result: arguments before the launch -> {index:
-    what that array must become}; None where nothing is computed. tolerance: None where the result is exact, or (relative,
-    absolute) for how far a NumPy reference may be from it. approximate: the kernel uses functions that PTX does not define
-    to the bit, so that GPUs need not agree to the bit either. compile: what the compiler must know (Triton: signature,
-    constants, warps, stages; Numba: types). waits: lanes or CTAs wait for one another, which only a fair machine ends.
-    refused: the GPU ends the kernel with an error; a word of the message with which the machine refuses it.
+    reduce.ptx.xz); of Triton and Numba each kernel has its own PTX. entry: the kernel's name in the source, by default that
+    of the row. grid, block, shared_bytes (dynamic, per CTA), cluster (CTAs): the launch. make: a NumPy Generator ->
+    arguments, in the order of the .params: arrays for pointers (they are changed), numbers, TensorMaps. result: arguments
+    before the launch -> {index: what that array must become}; None where nothing is computed. tolerance: None where the
+    result is exact, or (relative, absolute) for how far a NumPy reference may be from it. approximate: the kernel uses
+    functions that PTX does not define to the bit, so that GPUs need not agree to the bit either. compile: what the compiler
+    must know (Triton: signature, constants, warps, stages; Numba: types). waits: lanes or CTAs wait for one another, which
+    only a fair machine ends. refused: the GPU ends the kernel with an error; a word of the message with which the machine
+    refuses it.
     """
 
     name: str
     language: str
     source: str
-    entry: str
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     make: Callable[[np.random.Generator], list]
     result: Callable[[list], dict] | None
+    entry: str = ""
     shared_bytes: int = 0
     cluster: int = 1
     tolerance: tuple[float, float] | None = None
@@ -43,6 +44,9 @@ class Foreign:
     compile: dict[str, Any] = field(default_factory=dict)
     waits: bool = False
     refused: str = ""
+
+    def __post_init__(self):
+        object.__setattr__(self, "entry", self.entry or self.name)
 
     def path(self, data: Path = DATA) -> Path:
         """The PTX."""

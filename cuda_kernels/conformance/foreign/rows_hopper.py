@@ -20,11 +20,8 @@ def _transposed(rng):
 
 def _edges(rng):
     x, out = ints(rng, 28, 56, dtype=np.int16), np.zeros((28, 56), np.int16)
-    return [
-        TensorMap.of(_bits(x)[:, :52], (24, 16), 0, "u16"),
-        TensorMap.of(_bits(out)[:, :52], (24, 16), 0, "u16"),
-        np.zeros((2, 3, 16, 24), np.int16),
-    ]
+    return [TensorMap.of(_bits(x)[:, :52], (24, 16), 0, "u16"), TensorMap.of(_bits(out)[:, :52], (24, 16), 0, "u16"),
+            np.zeros((2, 3, 16, 24), np.int16)]
 
 
 def _bits(x):
@@ -74,16 +71,9 @@ def _cluster_sum(args):
 REDUCED = ("add u4", "add i4", "add u8", "min u4", "min i4", "max u4", "max i4", "inc u4", "dec u4", "and u4", "or u4",
            "xor u4")
 """Operation and type of every row of cluster_reduce."""
-OPERATIONS = {
-    "add": np.add,
-    "min": np.minimum,
-    "max": np.maximum,
-    "inc": lambda x, top: np.where(x >= top, 0, x + 1),
-    "dec": lambda x, top: np.where((x == 0) | (x > top), top, x - 1),
-    "and": np.bitwise_and,
-    "or": np.bitwise_or,
-    "xor": np.bitwise_xor,
-}
+OPERATIONS = {"add": np.add, "min": np.minimum, "max": np.maximum, "inc": lambda x, top: np.where(x >= top, 0, x + 1),
+              "dec": lambda x, top: np.where((x == 0) | (x > top), top, x - 1), "and": np.bitwise_and, "or": np.bitwise_or,
+              "xor": np.bitwise_xor}
 
 
 def _reduced(rng):
@@ -119,91 +109,25 @@ def _multicast_of(args):
 
 
 ROWS = (
-    cuda("tma_transpose", entry="tma_transpose", grid=(3, 2, 1), make=_transposed, result=lambda a: {1: array_of(a[0]).T}),
-    cuda("tma_edges", entry="tma_edges", grid=(3, 2, 1), block=(64, 1, 1), make=_edges, result=_edges_of),
-    cuda(
-        "tma_negative",
-        entry="tma_negative",
-        grid=(3, 2, 1),
-        block=(64, 1, 1),
-        make=_edges,
-        result=None,
-        refused="negative coordinates",
-    ),
-    cuda("bulk_reduce", entry="bulk_reduce", grid=(3, 1, 1), block=(64, 1, 1), make=_sums, result=_sums_of),
-    cuda(
-        "bulk_pipeline",
-        entry="bulk_pipeline",
-        grid=(1, 1, 1),
-        make=lambda r: [ints(r, 11 * 192), np.zeros(11 * 192, np.int32), 11],
-        result=_pipeline_of,
-    ),
-    cuda(
-        "mbarrier_phases",
-        entry="mbarrier_phases",
-        grid=(1, 1, 1),
-        block=(64, 1, 1),
-        make=lambda r: [np.zeros(64, np.int32)],
-        result=_phases,
-    ),
-    cuda(
-        "wgmma_plain",
-        entry="wgmma_plain",
-        make=partial(operands, 128, 128, 192, np.float16, np.float32),
-        result=product,
-        tolerance=(1e-3, 1e-3),
-    ),
-    cuda(
-        "wgmma_registers",
-        entry="wgmma_registers",
-        grid=(1, 1, 1),
-        make=lambda r: operands(64, 64, 64, ml_dtypes.bfloat16, np.float32, r)[:3],
-        result=product,
-        tolerance=(1e-3, 1e-3),
-    ),
-    cuda(
-        "wgmma_tma",
-        entry="wgmma_tma",
-        block=(256, 1, 1),
-        shared_bytes=3 * 16384 + 8192 + 48,
-        make=_tma_product,
-        result=lambda a: {2: array_of(a[0]).astype(float) @ array_of(a[1]).astype(float).T},
-        tolerance=(2e-3, 2e-3),
-    ),
-    cuda(
-        "cluster_sum",
-        entry="cluster_sum",
-        grid=(8, 1, 1),
-        block=(64, 1, 1),
-        cluster=4,
-        make=lambda r: [ints(r, 512), np.zeros(512, np.int32), np.zeros(2, np.int32)],
-        result=_cluster_sum,
-    ),
-    cuda(
-        "cluster_histogram",
-        entry="cluster_histogram",
-        grid=(4, 1, 1),
-        cluster=2,
-        make=lambda r: [ints(r, 2000, low=0, high=256, dtype=np.uint8), np.zeros(256, np.uint32), 2000],
-        result=lambda a: {1: np.bincount(a[0], minlength=256)},
-    ),
-    cuda(
-        "cluster_reduce",
-        entry="cluster_reduce",
-        grid=(4, 1, 1),
-        block=(32, 1, 1),
-        cluster=4,
-        make=_reduced,
-        result=_reduced_of,
-    ),
-    cuda(
-        "tma_multicast",
-        entry="tma_multicast",
-        grid=(4, 1, 1),
-        block=(64, 1, 1),
-        cluster=2,
-        make=_multicast,
-        result=_multicast_of,
-    ),
+    cuda("tma_transpose", grid=(3, 2, 1), make=_transposed, result=lambda a: {1: array_of(a[0]).T}),
+    cuda("tma_edges", grid=(3, 2, 1), block=(64, 1, 1), make=_edges, result=_edges_of),
+    cuda("tma_negative", grid=(3, 2, 1), block=(64, 1, 1), make=_edges, result=None, refused="negative coordinates"),
+    cuda("bulk_reduce", grid=(3, 1, 1), block=(64, 1, 1), make=_sums, result=_sums_of),
+    cuda("bulk_pipeline", grid=(1, 1, 1), make=lambda r: [ints(r, 11 * 192), np.zeros(11 * 192, np.int32), 11],
+         result=_pipeline_of),
+    cuda("mbarrier_phases", grid=(1, 1, 1), block=(64, 1, 1), make=lambda r: [np.zeros(64, np.int32)], result=_phases),
+    cuda("wgmma_plain", make=partial(operands, 128, 128, 192, np.float16, np.float32), result=product,
+         tolerance=(1e-3, 1e-3)),
+    cuda("wgmma_registers", grid=(1, 1, 1), make=lambda r: operands(64, 64, 64, ml_dtypes.bfloat16, np.float32, r)[:3],
+         result=product, tolerance=(1e-3, 1e-3)),
+    cuda("wgmma_tma", block=(256, 1, 1), shared_bytes=3 * 16384 + 8192 + 48, make=_tma_product,
+         result=lambda a: {2: array_of(a[0]).astype(float) @ array_of(a[1]).astype(float).T}, tolerance=(2e-3, 2e-3)),
+    cuda("cluster_sum", grid=(8, 1, 1), block=(64, 1, 1), cluster=4,
+         make=lambda r: [ints(r, 512), np.zeros(512, np.int32), np.zeros(2, np.int32)], result=_cluster_sum),
+    cuda("cluster_histogram", grid=(4, 1, 1), cluster=2,
+         make=lambda r: [ints(r, 2000, low=0, high=256, dtype=np.uint8), np.zeros(256, np.uint32), 2000],
+         result=lambda a: {1: np.bincount(a[0], minlength=256)}),
+    cuda("cluster_reduce", grid=(4, 1, 1), block=(32, 1, 1), cluster=4, make=_reduced, result=_reduced_of),
+    cuda("tma_multicast", grid=(4, 1, 1), block=(64, 1, 1), cluster=2, make=_multicast, result=_multicast_of),
 )
 """The rows."""

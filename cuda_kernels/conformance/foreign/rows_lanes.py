@@ -67,21 +67,10 @@ def _case(op, x, y):
     cut = lambda q: int(q) if y else 0  # noqa: E731
     u, v = x % 2**32, y % 2**32
     quotient = cut(abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1) if y else 0)
-    table = {
-        0: x + y,
-        1: x - y,
-        2: x * y,
-        3: quotient,
-        4: cut(x - quotient * y),
-        5: x << (y & 31),
-        6: x >> (y & 31),
-        7: (u ^ v).bit_count(),
-        8: 32 - u.bit_length() + int(f"{v:032b}"[::-1], 2),
-        9: max(x, y),
-        10: y * len(range(x, 0, -3)),
-        11: sum(((u >> 8 * i) + (v >> 8 * i) & 255) << 8 * i for i in range(4)),
-        12: abs(x) | abs(y),
-    }
+    table = {0: x + y, 1: x - y, 2: x * y, 3: quotient, 4: cut(x - quotient * y), 5: x << (y & 31), 6: x >> (y & 31),
+             7: (u ^ v).bit_count(), 8: 32 - u.bit_length() + int(f"{v:032b}"[::-1], 2), 9: max(x, y),
+             10: y * len(range(x, 0, -3)), 11: sum(((u >> 8 * i) + (v >> 8 * i) & 255) << 8 * i for i in range(4)),
+             12: abs(x) | abs(y)}
     return _s(table.get(op, -1))
 
 
@@ -114,11 +103,8 @@ def _nested(args):
 
 def _table(args):
     x = args[1].astype(np.int64)
-    return {
-        2: np.select([args[0] == 0, (args[0] == 1) | (args[0] == 3), args[0] == 2], [x, x + 100, (x * x ^ 5) + 7], 7).astype(
-            np.int32
-        )
-    }
+    return {2: np.select([args[0] == 0, (args[0] == 1) | (args[0] == 3), args[0] == 2], [x, x + 100, (x * x ^ 5) + 7],
+                         7).astype(np.int32)}
 
 
 def _mask(bits):
@@ -157,16 +143,8 @@ def _reductions(args):
     out = []
     for x in args[0].reshape(-1, 32):
         u = x.view(np.uint32)
-        r = [
-            x.sum(),
-            x.min(),
-            x.max(),
-            u.min(),
-            u.max(),
-            np.bitwise_and.reduce(u | np.uint32(15)),
-            np.bitwise_or.reduce(u),
-            np.bitwise_xor.reduce(u),
-        ]
+        r = [x.sum(), x.min(), x.max(), u.min(), u.max(), np.bitwise_and.reduce(u | np.uint32(15)), np.bitwise_or.reduce(u),
+             np.bitwise_xor.reduce(u)]
         total = 0
         for v in r:
             total = total * 31 + int(v)
@@ -200,114 +178,29 @@ def _numbers(args):
 
 
 ROWS = (
-    cuda(
-        "collatz",
-        source="diverge",
-        entry="collatz",
-        grid=(3, 1, 1),
-        make=lambda r: [
-            ints(r, 150, low=1, high=10000, dtype=np.uint32),
-            np.zeros(150, np.uint32),
-            np.zeros(150, np.uint64),
-            150,
-        ],
-        result=_collatz,
-    ),
-    cuda(
-        "mandelbrot",
-        source="diverge",
-        entry="mandelbrot",
-        grid=(3, 3, 1),
-        block=(16, 8, 1),
-        make=lambda r: [np.zeros((20, 40), np.uint8), 40, 20, 50],
-        result=_mandelbrot,
-    ),
-    cuda(
-        "early_return",
-        source="diverge",
-        entry="early_return",
-        grid=(3, 1, 1),
-        block=(128, 1, 1),
-        make=_early,
-        result=_early_return,
-    ),
-    cuda(
-        "many_cases",
-        source="diverge",
-        entry="many_cases",
-        grid=(4, 1, 1),
-        make=_cases,
-        result=lambda a: {3: np.array([_case(*v) for v in zip(a[0].tolist(), a[1].tolist(), a[2].tolist())], np.int32)},
-    ),
-    cuda(
-        "branch_table",
-        source="diverge",
-        entry="branch_table",
-        make=lambda r: [ints(r, 64, low=0, high=5), ints(r, 64), np.zeros(64, np.int32)],
-        result=_table,
-    ),
-    cuda(
-        "spin_lock",
-        source="diverge",
-        entry="spin_lock",
-        grid=(3, 1, 1),
-        waits=True,
-        make=lambda r: [np.zeros(1, np.int32), np.zeros(1, np.int32), np.zeros(1, np.int32)],
-        result=lambda a: {0: np.zeros(1), 1: np.array([3 * 2016]), 2: np.array([3])},
-    ),
-    cuda(
-        "lanes_in_turn",
-        source="diverge",
-        entry="lanes_in_turn",
-        block=(32, 1, 1),
-        waits=True,
-        make=lambda r: [np.zeros(32, np.int32)],
-        result=lambda a: {0: np.arange(32) ** 2},
-    ),
-    cuda(
-        "nested_branches",
-        source="diverge",
-        entry="nested_branches",
-        grid=(2, 1, 1),
-        make=lambda r: [ints(r, 100, low=0, high=512), np.zeros(100, np.int32), 100],
-        result=_nested,
-    ),
-    cuda(
-        "votes",
-        source="warp",
-        entry="votes",
-        make=lambda r: [ints(r, 64, low=-900, high=4000), np.zeros(64, np.uint32)],
-        result=_votes,
-    ),
-    cuda(
-        "shuffles",
-        source="warp",
-        entry="shuffles",
-        make=lambda r: [ints(r, 64), np.zeros(64, np.int32), np.zeros(64)],
-        result=_shuffles,
-    ),
-    cuda(
-        "reductions",
-        source="warp",
-        entry="reductions",
-        make=lambda r: [ints(r, 64), np.zeros(64, np.int32)],
-        result=_reductions,
-    ),
-    cuda(
-        "groups",
-        source="warp",
-        entry="groups",
-        make=lambda r: [ints(r, 64), np.zeros(64, np.int32), np.zeros(1, np.int32)],
-        result=_groups,
-    ),
-    cuda(
-        "lane_numbers",
-        source="warp",
-        entry="lane_numbers",
-        grid=(2, 3, 2),
-        block=(8, 4, 2),
-        make=lambda r: [np.zeros(12 * 64, np.uint32)],
-        result=_numbers,
-    ),
+    cuda("collatz", source="diverge", grid=(3, 1, 1),
+         make=lambda r: [ints(r, 150, low=1, high=10000, dtype=np.uint32), np.zeros(150, np.uint32),
+                         np.zeros(150, np.uint64), 150], result=_collatz),
+    cuda("mandelbrot", source="diverge", grid=(3, 3, 1), block=(16, 8, 1),
+         make=lambda r: [np.zeros((20, 40), np.uint8), 40, 20, 50], result=_mandelbrot),
+    cuda("early_return", source="diverge", grid=(3, 1, 1), block=(128, 1, 1), make=_early, result=_early_return),
+    cuda("many_cases", source="diverge", grid=(4, 1, 1), make=_cases,
+         result=lambda a: {3: np.array([_case(*v) for v in zip(a[0].tolist(), a[1].tolist(), a[2].tolist())], np.int32)}),
+    cuda("branch_table", source="diverge", make=lambda r: [ints(r, 64, low=0, high=5), ints(r, 64), np.zeros(64, np.int32)],
+         result=_table),
+    cuda("spin_lock", source="diverge", grid=(3, 1, 1), waits=True,
+         make=lambda r: [np.zeros(1, np.int32), np.zeros(1, np.int32), np.zeros(1, np.int32)],
+         result=lambda a: {0: np.zeros(1), 1: np.array([3 * 2016]), 2: np.array([3])}),
+    cuda("lanes_in_turn", source="diverge", block=(32, 1, 1), waits=True, make=lambda r: [np.zeros(32, np.int32)],
+         result=lambda a: {0: np.arange(32) ** 2}),
+    cuda("nested_branches", source="diverge", grid=(2, 1, 1),
+         make=lambda r: [ints(r, 100, low=0, high=512), np.zeros(100, np.int32), 100], result=_nested),
+    cuda("votes", source="warp", make=lambda r: [ints(r, 64, low=-900, high=4000), np.zeros(64, np.uint32)], result=_votes),
+    cuda("shuffles", source="warp", make=lambda r: [ints(r, 64), np.zeros(64, np.int32), np.zeros(64)], result=_shuffles),
+    cuda("reductions", source="warp", make=lambda r: [ints(r, 64), np.zeros(64, np.int32)], result=_reductions),
+    cuda("groups", source="warp", make=lambda r: [ints(r, 64), np.zeros(64, np.int32), np.zeros(1, np.int32)],
+         result=_groups),
+    cuda("lane_numbers", source="warp", grid=(2, 3, 2), block=(8, 4, 2), make=lambda r: [np.zeros(12 * 64, np.uint32)],
+         result=_numbers),
 )
 """The rows."""

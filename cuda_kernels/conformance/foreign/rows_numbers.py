@@ -35,21 +35,8 @@ def _integers_of(args):
         u, v = x & MASK, y & MASK
         quotient = (abs(x) // abs(y)) * (1 if (x < 0) == (y < 0) else -1) if y else 0
         p = (u * v + u) & (2**128 - 1)
-        rows.append(
-            [
-                _signed(q)
-                for q in (
-                    quotient,
-                    x - quotient * y if y else 0,
-                    u // v if v else 0,
-                    u % v if v else 0,
-                    p >> 64,
-                    (p - (v << 3)) & MASK,
-                    x * y >> 64,
-                    (x * y >> 17) & MASK,
-                )
-            ]
-        )
+        rows.append([_signed(q) for q in (quotient, x - quotient * y if y else 0, u // v if v else 0, u % v if v else 0,
+                                          p >> 64, (p - (v << 3)) & MASK, x * y >> 64, (x * y >> 17) & MASK)])
     return {2: np.array(rows, np.int64)}
 
 
@@ -73,24 +60,12 @@ def _bits_of(args):
         halves = lambda v: [_s(v, 16), _s(v >> 16, 16)]  # noqa: E731
         left = x & 31
         shift = min(y & 63, 32)
-        o = [
-            x.bit_count(),
-            32 - x.bit_length(),
-            int(f"{x:032b}"[::-1], 2),
-            (x & -x).bit_length(),
-            picked,
-            (y << 32 | x) << left >> 32,
-            (y << 32 | x) >> shift,
-            w.bit_count() * 100 + 64 - w.bit_length(),
-            sum(p * q for p, q in zip(bytes_of(x), bytes_of(y))) + 5,
-            sum(p * q for p, q in zip(halves(x), bytes_of(y)[:2])) + 5,
-            x * y >> 32,
-            _s(x) * _s(y) >> 32,
-            sum((max(p, q) & 0xFFFF) << 16 * i for i, (p, q) in enumerate(zip(halves(x), halves(y)))),
-            abs(_s(x) - _s(y)) + 3,
-            (x & y) | (~x & 0xF0F0) | (y ^ x),
-            (x + y) // 2 ^ (x + y + 1) // 2,
-        ]
+        o = [x.bit_count(), 32 - x.bit_length(), int(f"{x:032b}"[::-1], 2), (x & -x).bit_length(), picked,
+             (y << 32 | x) << left >> 32, (y << 32 | x) >> shift, w.bit_count() * 100 + 64 - w.bit_length(),
+             sum(p * q for p, q in zip(bytes_of(x), bytes_of(y))) + 5,
+             sum(p * q for p, q in zip(halves(x), bytes_of(y)[:2])) + 5, x * y >> 32, _s(x) * _s(y) >> 32,
+             sum((max(p, q) & 0xFFFF) << 16 * i for i, (p, q) in enumerate(zip(halves(x), halves(y)))),
+             abs(_s(x) - _s(y)) + 3, (x & y) | (~x & 0xF0F0) | (y ^ x), (x + y) // 2 ^ (x + y + 1) // 2]
         rows.append([v & 0xFFFFFFFF for v in o])
     return {2: np.array(rows, np.uint32)}
 
@@ -105,14 +80,8 @@ def _pairs(width, dtype, rng):
 
 def _conversions(rng):
     x = normal(rng, 100) * np.float32(300)
-    return [
-        x,
-        normal(rng, 100, dtype=float) * 1e6,
-        np.zeros((100, 8), np.int32),
-        np.zeros((100, 2), np.uint16),
-        np.zeros((100, 2), np.float32),
-        100,
-    ]
+    return [x, normal(rng, 100, dtype=float) * 1e6, np.zeros((100, 8), np.int32), np.zeros((100, 2), np.uint16),
+            np.zeros((100, 2), np.float32), 100]
 
 
 def _narrow(args):
@@ -207,104 +176,40 @@ def _widths(args):
 def _life(args):
     cells = (args[0][:, None] >> np.arange(32) & 1).astype(int)
     n = sum(np.roll(cells, (i, j), (0, 1)) for i in (-1, 0, 1) for j in (-1, 0, 1)) - cells
-    return {
-        1: (((n == 3) | ((n == 2) & (cells == 1))).astype(np.uint64) << np.arange(32, dtype=np.uint64))
-        .sum(axis=1)
-        .astype(np.uint32)
-    }
+    alive = ((n == 3) | (n == 2) & (cells == 1)).astype(np.uint64)
+    return {1: (alive << np.arange(32, dtype=np.uint64)).sum(axis=1).astype(np.uint32)}
 
 
 ROWS = (
-    cuda("integers", source="arithmetic", entry="integers", make=_integers, result=_integers_of),
-    cuda("bits", source="arithmetic", entry="bits", make=_bits, result=_bits_of),
-    cuda("doubles", source="arithmetic", entry="doubles", make=partial(_floats, 8, float), result=None),
-    cuda("floats", source="arithmetic", entry="floats", make=partial(_floats, 12, np.float32), result=None),
-    cuda("halves", source="arithmetic", entry="halves", make=partial(_pairs, 8, np.float16), result=None),
-    cuda("brains", source="arithmetic", entry="brains", make=partial(_pairs, 4, ml_dtypes.bfloat16), result=None),
-    cuda("conversions", source="arithmetic", entry="conversions", make=_conversions, result=_narrow),
-    cuda(
-        "approximate",
-        source="arithmetic",
-        entry="approximate",
-        make=lambda r: [normal(r, 100), np.zeros((100, 12), np.float32), 100],
-        result=None,
-        approximate=True,
-    ),
-    cuda(
-        "local_array",
-        source="memory",
-        entry="local_array",
-        make=lambda r: [ints(r, 300, low=0), np.zeros(128, np.int32), 300],
-        result=_sorted_windows,
-    ),
-    cuda(
-        "convolution",
-        source="memory",
-        entry="convolution",
-        grid=(2, 3, 1),
-        block=(16, 8, 1),
-        make=lambda r: [normal(r, 20, 30), np.zeros((20, 30), np.float32), 30, 20],
-        result=_convolved,
-        tolerance=(1e-5, 1e-5),
-    ),
-    cuda(
-        "substitution",
-        source="memory",
-        entry="substitution",
-        make=lambda r: [ints(r, 128, low=0, high=2**32, dtype=np.uint32), np.zeros(128, np.uint32), 5],
-        result=_substituted,
-    ),
-    cuda(
-        "calls",
-        source="calls",
-        entry="calls",
-        grid=(1, 1, 1),
-        make=lambda r: [ints(r, 64), np.zeros(64, np.int32), np.zeros(64)],
-        result=_called,
-    ),
-    cuda(
-        "recursion",
-        source="calls",
-        entry="recursion",
-        grid=(1, 1, 1),
-        make=lambda r: [ints(r, 64), np.zeros(64, np.int32)],
-        result=lambda a: {1: (a[0] & 7) ** (np.arange(64) % 9)},
-    ),
-    cuda(
-        "pointers",
-        source="pointers",
-        entry="pointers",
-        grid=(1, 1, 1),
-        make=lambda r: [ints(r, 64), np.zeros(64, np.int32)],
-        result=_pointed,
-    ),
-    cuda(
-        "generic",
-        source="memory",
-        entry="generic",
-        grid=(1, 1, 1),
-        make=lambda r: [ints(r, 64), np.zeros(64, np.int32)],
-        result=_generic,
-    ),
-    cuda("printing", source="memory", entry="printing", grid=(1, 1, 1), make=lambda r: [ints(r, 64)], result=None),
-    cuda(
-        "string_search", source="memory", entry="string_search", grid=(8, 1, 1), shared_bytes=128, make=_text, result=_found
-    ),
-    cuda(
-        "widths",
-        source="memory",
-        entry="widths",
-        grid=(1, 1, 1),
-        make=lambda r: [ints(r, 1024, low=0, high=256, dtype=np.uint8), np.zeros(1024, np.uint8)],
-        result=_widths,
-    ),
-    cuda(
-        "game_of_life",
-        source="memory",
-        entry="game_of_life",
-        grid=(1, 1, 1),
-        make=lambda r: [ints(r, 64, low=0, high=2**32, dtype=np.uint32), np.zeros(64, np.uint32), 64],
-        result=_life,
-    ),
+    cuda("integers", source="arithmetic", make=_integers, result=_integers_of),
+    cuda("bits", source="arithmetic", make=_bits, result=_bits_of),
+    cuda("doubles", source="arithmetic", make=partial(_floats, 8, float), result=None),
+    cuda("floats", source="arithmetic", make=partial(_floats, 12, np.float32), result=None),
+    cuda("halves", source="arithmetic", make=partial(_pairs, 8, np.float16), result=None),
+    cuda("brains", source="arithmetic", make=partial(_pairs, 4, ml_dtypes.bfloat16), result=None),
+    cuda("conversions", source="arithmetic", make=_conversions, result=_narrow),
+    cuda("approximate", source="arithmetic", make=lambda r: [normal(r, 100), np.zeros((100, 12), np.float32), 100],
+         result=None, approximate=True),
+    cuda("local_array", source="memory", make=lambda r: [ints(r, 300, low=0), np.zeros(128, np.int32), 300],
+         result=_sorted_windows),
+    cuda("convolution", source="memory", grid=(2, 3, 1), block=(16, 8, 1),
+         make=lambda r: [normal(r, 20, 30), np.zeros((20, 30), np.float32), 30, 20], result=_convolved,
+         tolerance=(1e-5, 1e-5)),
+    cuda("substitution", source="memory",
+         make=lambda r: [ints(r, 128, low=0, high=2**32, dtype=np.uint32), np.zeros(128, np.uint32), 5],
+         result=_substituted),
+    cuda("calls", source="calls", grid=(1, 1, 1), make=lambda r: [ints(r, 64), np.zeros(64, np.int32), np.zeros(64)],
+         result=_called),
+    cuda("recursion", source="calls", grid=(1, 1, 1), make=lambda r: [ints(r, 64), np.zeros(64, np.int32)],
+         result=lambda a: {1: (a[0] & 7) ** (np.arange(64) % 9)}),
+    cuda("pointers", source="pointers", grid=(1, 1, 1), make=lambda r: [ints(r, 64), np.zeros(64, np.int32)],
+         result=_pointed),
+    cuda("generic", source="memory", grid=(1, 1, 1), make=lambda r: [ints(r, 64), np.zeros(64, np.int32)], result=_generic),
+    cuda("printing", source="memory", grid=(1, 1, 1), make=lambda r: [ints(r, 64)], result=None),
+    cuda("string_search", source="memory", grid=(8, 1, 1), shared_bytes=128, make=_text, result=_found),
+    cuda("widths", source="memory", grid=(1, 1, 1),
+         make=lambda r: [ints(r, 1024, low=0, high=256, dtype=np.uint8), np.zeros(1024, np.uint8)], result=_widths),
+    cuda("game_of_life", source="memory", grid=(1, 1, 1),
+         make=lambda r: [ints(r, 64, low=0, high=2**32, dtype=np.uint32), np.zeros(64, np.uint32), 64], result=_life),
 )
 """The rows."""

@@ -24,13 +24,8 @@ def product(args):
 
 def _whole(m, n, k, dtype, rng):
     low, high = (0, 200) if dtype == np.uint8 else (-100, 100)
-    return [
-        ints(rng, m, k, low=low, high=high, dtype=dtype),
-        ints(rng, n, k, low=low, high=high, dtype=dtype),
-        np.zeros((m, n), np.int32),
-        n,
-        k,
-    ]
+    return [ints(rng, m, k, low=low, high=high, dtype=dtype), ints(rng, n, k, low=low, high=high, dtype=dtype),
+            np.zeros((m, n), np.int32), n, k]
 
 
 def _tf32(rng):
@@ -75,10 +70,8 @@ def _ignored(mask, turn):
     def result(args):
         return {1: np.where(_lanes(mask), args[0], 0)}
 
-    return {
-        "make": lambda r: [ints(r, 32, 4), np.zeros((32, 4), np.int32), mask, turn, MASKS["all"]],
-        "result": lambda a: _turned(a, result),
-    }
+    return {"make": lambda r: [ints(r, 32, 4), np.zeros((32, 4), np.int32), mask, turn, MASKS["all"]],
+            "result": lambda a: _turned(a, result)}
 
 
 def _turned(args, result):
@@ -111,85 +104,36 @@ def _scattered(seed):
         held[to] = np.where(_lanes(mask), args[0][source], 0)
         return {1: held}
 
-    return {
-        "make": lambda r: [ints(r, 256, 4), np.zeros((256, 4), np.int32), to.copy(), source.copy(), mask, MASKS["all"]],
-        "result": result,
-    }
+    return {"make": lambda r: [ints(r, 256, 4), np.zeros((256, 4), np.int32), to.copy(), source.copy(), mask, MASKS["all"]],
+            "result": result}
 
 
 one_warp = partial(copies, grid=(1, 1, 1), block=(32, 1, 1))
-COPIES = (
-    *(one_warp(f"copy_scattered_{i}", entry="copy_scattered", **_scattered(i)) for i in range(32)),
-    *(one_warp(f"copy_ignored_{n}", entry="copy_ignored", **_ignored(mask, 0)) for n, mask in MASKS.items()),
-    *(one_warp(f"copy_ignored_{n}_turned", entry="copy_ignored", **_ignored(mask, 9)) for n, mask in MASKS.items()),
-    *(one_warp(f"copy_guarded_{n}", entry="copy_guarded", **_guarded(mask)) for n, mask in MASKS.items()),
-)
+COPIES = (*(one_warp(f"copy_scattered_{i}", entry="copy_scattered", **_scattered(i)) for i in range(32)),
+          *(one_warp(f"copy_ignored_{n}", entry="copy_ignored", **_ignored(mask, 0)) for n, mask in MASKS.items()),
+          *(one_warp(f"copy_ignored_{n}_turned", entry="copy_ignored", **_ignored(mask, 9)) for n, mask in MASKS.items()),
+          *(one_warp(f"copy_guarded_{n}", entry="copy_guarded", **_guarded(mask)) for n, mask in MASKS.items()))
 
 ROWS = (
     *COPIES,
-    cuda(
-        "wmma_f16",
-        entry="wmma_f16",
-        block=(128, 1, 1),
-        make=partial(operands, 64, 64, 48, np.float16, np.float32),
-        result=product,
-        tolerance=(1e-4, 1e-4),
-    ),
-    cuda(
-        "wmma_bf16",
-        entry="wmma_bf16",
-        block=(128, 1, 1),
-        make=partial(operands, 64, 64, 48, ml_dtypes.bfloat16, np.float32),
-        result=product,
-        tolerance=(1e-4, 1e-4),
-    ),
-    cuda(
-        "mma_f16",
-        entry="mma_f16",
-        block=(128, 1, 1),
-        make=partial(operands, 128, 64, 96, np.float16, np.float16),
-        result=product,
-        tolerance=(2e-3, 2e-3),
-    ),
-    cuda(
-        "mma_bf16",
-        entry="mma_bf16",
-        make=partial(operands, 32, 16, 64, ml_dtypes.bfloat16, np.float32),
-        result=product,
-        tolerance=(1e-4, 1e-4),
-    ),
-    cuda("mma_tf32", entry="mma_tf32", make=_tf32, result=product, tolerance=(1e-4, 1e-4)),
-    cuda("mma_s8", entry="mma_s8", make=partial(_whole, 32, 16, 96, np.int8), result=product),
-    cuda("mma_u8", entry="mma_u8", make=partial(_whole, 32, 16, 96, np.uint8), result=product),
-    cuda("mma_e4m3", entry="mma_e4m3", make=_fp8, result=product, tolerance=(1e-2, 1e-2)),
-    cuda(
-        "mma_f64",
-        entry="mma_f64",
-        make=partial(operands, 16, 16, 20, float, float),
-        result=product,
-        tolerance=(1e-12, 1e-12),
-    ),
-    copies(
-        "copy_pipeline",
-        entry="copy_pipeline",
-        make=lambda r: [ints(r, 2, 7, 256, dtype=np.float32), np.zeros((2, 64), np.float32), 7],
-        result=_pipeline,
-    ),
-    copies(
-        "copy_partial",
-        entry="copy_partial",
-        block=(128, 1, 1),
-        grid=(1, 1, 1),
-        make=lambda r: [ints(r, 256), np.zeros(128, np.int32), 90],
-        result=_partial,
-    ),
-    copies(
-        "matrices_moved",
-        entry="matrices_moved",
-        block=(32, 1, 1),
-        grid=(1, 1, 1),
-        make=lambda r: [normal(r, 32, 8, dtype=np.float16), np.zeros((32, 8), np.float16)],
-        result=_moved,
-    ),
+    cuda("wmma_f16", block=(128, 1, 1), make=partial(operands, 64, 64, 48, np.float16, np.float32), result=product,
+         tolerance=(1e-4, 1e-4)),
+    cuda("wmma_bf16", block=(128, 1, 1), make=partial(operands, 64, 64, 48, ml_dtypes.bfloat16, np.float32), result=product,
+         tolerance=(1e-4, 1e-4)),
+    cuda("mma_f16", block=(128, 1, 1), make=partial(operands, 128, 64, 96, np.float16, np.float16), result=product,
+         tolerance=(2e-3, 2e-3)),
+    cuda("mma_bf16", make=partial(operands, 32, 16, 64, ml_dtypes.bfloat16, np.float32), result=product,
+         tolerance=(1e-4, 1e-4)),
+    cuda("mma_tf32", make=_tf32, result=product, tolerance=(1e-4, 1e-4)),
+    cuda("mma_s8", make=partial(_whole, 32, 16, 96, np.int8), result=product),
+    cuda("mma_u8", make=partial(_whole, 32, 16, 96, np.uint8), result=product),
+    cuda("mma_e4m3", make=_fp8, result=product, tolerance=(1e-2, 1e-2)),
+    cuda("mma_f64", make=partial(operands, 16, 16, 20, float, float), result=product, tolerance=(1e-12, 1e-12)),
+    copies("copy_pipeline", make=lambda r: [ints(r, 2, 7, 256, dtype=np.float32), np.zeros((2, 64), np.float32), 7],
+           result=_pipeline),
+    copies("copy_partial", block=(128, 1, 1), grid=(1, 1, 1), make=lambda r: [ints(r, 256), np.zeros(128, np.int32), 90],
+           result=_partial),
+    copies("matrices_moved", block=(32, 1, 1), grid=(1, 1, 1),
+           make=lambda r: [normal(r, 32, 8, dtype=np.float16), np.zeros((32, 8), np.float16)], result=_moved),
 )
 """The rows."""
