@@ -61,6 +61,46 @@ class DeviceError(SimlayoutError):
     """A GPU was asked for and there is none, or it cannot run the kernel."""
 
 
+HOW = {
+    "Access": "say which coordinate each lane gives, as in Access(name, instruction, layout, lanes, domain)",
+    "Accumulator": "simlayout.hardware.accumulator makes one",
+    "Analysis": "analyze(instruction, addresses) makes one, and analyze() of an Access",
+    "Emitted": "emit(access) makes one",
+    "Fragment": "fragment(name, operand) makes one",
+    "Kernel": "cuda_kernels.KERNELS[name] is one",
+    "Layout": "write Layout(shape, strides), or parse(text)",
+    "LdmatrixChoice": "choose_ldmatrix(mma, operand) makes one",
+    "OperandTile": "OperandTile(rows, depth, dtype) makes one",
+    "Panel": "functions of simlayout.plots that take no ax make one",
+    "Plan": "a kernel of cuda_kernels.KERNELS has one, its .plan",
+    "Sheet": "simlayout.plots.plan_sheet(plan) makes one",
+    "TensorMap": "write TensorMap(dtype, dims, strides, box)",
+    "Timeline": "simlayout.plots.of_kernel(kernel) makes one",
+    "Trace": "simulate(kernel)[grid, block](...) and machine.run give one",
+}
+"""Name of a class that a user makes -> how."""
+
+
+def require(kind: type, who: str, *values: object) -> None:
+    """Raises a SimlayoutError that says how to make one, for a value that is not of this kind. who: takes it.
+
+    >>> class Plan: pass
+    >>> require(Plan, "plan", Plan(), 5)
+    Traceback (most recent call last):
+    ...
+    simlayout.errors.SimlayoutError: plan takes a Plan, not int: a kernel of cuda_kernels.KERNELS has one, its .plan
+    """
+    for value in values:
+        if not isinstance(value, kind):
+            refuse(kind.__name__, who, value)
+
+
+def refuse(kind: str, who: str, value: object) -> None:
+    """Raises the error of `require` for a value of which is known that it is not of the kind."""
+    article = "an" if kind[0] in "AEIO" else "a"
+    raise SimlayoutError(f"{who} takes {article} {kind}, not {type(value).__name__}: {HOW[kind]}")
+
+
 def require_ints(error: type[SimlayoutError], what: str, **values: object) -> None:
     """Raises an error for a value, by its name, that is no integer.
 

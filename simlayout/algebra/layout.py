@@ -28,7 +28,7 @@ import numpy as np
 from simlayout.algebra.aliases import AnyDType, Coordinate, Index, IndexFunction, Shape
 from simlayout.algebra.dtypes import dtype_of
 from simlayout.drawn import drawn_by
-from simlayout.errors import LayoutError
+from simlayout.errors import LayoutError, refuse, require
 
 MAX_NESTING = 64        # tuples in tuples, of shapes and tilers; of open parentheses in texts too
 
@@ -171,6 +171,8 @@ def byte_address(layout: IndexFunction, *coordinate: Coordinate, dtype: AnyDType
     >>> byte_address(Layout((16, 64), (64, 1)), 2, 8, dtype="f16")
     272
     """
+    if not callable(layout):
+        refuse("Layout", "byte_address", layout)
     offset, size = layout(*coordinate), dtype_of(dtype).bytes
     if isinstance(offset, np.ndarray) and offset.size and max(int(offset.max()), -int(offset.min())) >= INDEX_LIMIT // size:
         raise LayoutError(f"offsets up to {offset.max()} of {size}-byte elements have addresses beyond 64 bits: use a "
@@ -274,7 +276,8 @@ def _static(nested, least, what):
     try:
         value = operator.index(nested)
     except TypeError:
-        raise LayoutError(f"a {what} must be an int or a nested tuple of ints, not {reprlib.repr(nested)}") from None
+        text = ": parse(...) reads the text of a layout" if isinstance(nested, str) else ""
+        raise LayoutError(f"a {what} must be an int or a nested tuple of ints, not {reprlib.repr(nested)}{text}") from None
     if value < least:
         raise LayoutError(f"a {what} must be at least {least}, not {value}")
     return value
@@ -310,6 +313,7 @@ def coalesce(layout: Layout) -> Layout:
     >>> print(coalesce(Layout((2, (1, 6)), (1, (6, 2)))))
     12:1
     """
+    require(Layout, "coalesce", layout)
     return from_modes(_merge([(s, d) for s, d in layout.modes() if s > 1]) or [(1, 0)])
 
 
@@ -341,6 +345,7 @@ def composition(outer: Layout, inner: Layout | Shape) -> Layout:
     ...
     simlayout.errors.LayoutError: (4,6):(1,10) o 6:3 is not a layout: stride 3 and size 4 do not divide
     """
+    require(Layout, "composition", outer)
     if isinstance(inner, tuple):
         check_nesting(inner)
         return by_mode(composition, outer, inner)

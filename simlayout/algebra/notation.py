@@ -20,6 +20,7 @@ of a pointer XORs bits of byte addresses, and is read as that of offsets in elem
 import re
 
 from simlayout.algebra.composed import Composed, join
+from simlayout.algebra.dtypes import dtype_of
 from simlayout.algebra.f2 import F2Map
 from simlayout.algebra.layout import MAX_NESTING, Layout, compact, flatten
 from simlayout.algebra.swizzle import Rotation, Swizzle
@@ -99,6 +100,24 @@ def in_two_modes(tile):
     pair = [(nested, getattr(modes[own], what)) for nested, what in zip(both, ("shape", "stride"))]
     shape, stride = (part if own else part[::-1] for part in pair)
     return str(tile).replace(str(layout), str(Layout(shape, stride)))
+
+
+def bytes_for_elements(tile, dtype):
+    """What an error or a report adds where all strides of a layout, counted in bytes, would be one of neighbours; else "".
+
+    >>> bytes_for_elements(Layout((32, 32), (132, 4)), "f32"), bytes_for_elements(Layout((32, 32), (33, 1)), "f32")
+    ('; strides count elements: if these are bytes, it is (32,32):(33,1)', '')
+    """
+    layout, size = getattr(tile, "layout", tile), dtype_of(dtype).bytes
+    steps = [step for step in flatten(layout.stride) if step] if isinstance(layout, Layout) else []
+    if not steps or min(steps) != size or size == 1 or any(step % size for step in steps):
+        return ""
+    return f"; strides count elements: if these are bytes, it is {Layout(layout.shape, _divided(layout.stride, size))}"
+
+
+def _divided(nested, by):
+    """Each int of a nested tuple divided."""
+    return tuple(_divided(part, by) for part in nested) if isinstance(nested, tuple) else nested // by
 
 
 def _joined(parts):

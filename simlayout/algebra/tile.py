@@ -39,6 +39,8 @@ class Tile:
     domain: tuple
 
     def __post_init__(self):
+        if not callable(self.function):
+            raise LayoutError(f"a Tile has a function (row, col) -> offset, not {self.function!r}")
         domain = tuple((str(name), _size(name, size)) for name, size in _pairs(self.function, self.domain))
         if not domain or len(dict(domain)) < len(domain):
             raise LayoutError(f"a tile's coordinates have a name and a size each, as in row=16 col=64, not {self.domain!r}")

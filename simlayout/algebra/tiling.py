@@ -19,7 +19,7 @@ from simlayout.algebra.layout import (
     from_modes,
     make_layout,
 )
-from simlayout.errors import LayoutError
+from simlayout.errors import LayoutError, require
 
 
 def complement(layout: Layout, cotarget: Shape = 1) -> Layout:
@@ -33,6 +33,7 @@ def complement(layout: Layout, cotarget: Shape = 1) -> Layout:
     >>> print(complement(Layout((2, 4), (1, 6)), 24))
     3:2
     """
+    require(Layout, "complement", layout)
     check_nesting(cotarget)
     filled, result = 1, []
     for stride, size in sorted((d, s) for s, d in layout.modes() if s > 1 and d > 0):
@@ -53,6 +54,7 @@ def logical_divide(layout: Layout, tiler: Layout | Shape) -> Layout:
     >>> print(logical_divide(Layout((16, 64), (64, 1)), (8, 32)))
     ((8,2),(32,2)):((64,512),(1,32))
     """
+    require(Layout, "logical_divide", layout)
     if isinstance(tiler, tuple):
         check_nesting(tiler)
         return by_mode(logical_divide, layout, tiler)
@@ -97,6 +99,7 @@ def logical_product(block: Layout, tiler: Layout | Shape) -> Layout:
     >>> print(logical_product(Layout((2, 2), (4, 1)), Layout(6)))
     ((2,2),(2,3)):((4,1),(2,8))
     """
+    require(Layout, "logical_product", block)
     if isinstance(tiler, tuple):
         check_nesting(tiler)
         return by_mode(logical_product, block, tiler)
@@ -110,6 +113,7 @@ def right_inverse(layout: Layout) -> Layout:
     >>> print(right_inverse(Layout((4, 8), (8, 1))))
     (8,4):(4,1)
     """
+    require(Layout, "right_inverse", layout)
     sizes, strides = zip(*layout.modes(), strict=True)
     reached, result = 1, []
     for stride, size, step in sorted(zip(strides, sizes, compact(sizes), strict=True)):
@@ -125,6 +129,7 @@ def left_inverse(layout: Layout) -> Layout:
     >>> print(left_inverse(Layout((4, 8), (9, 36))))
     (9,32):(32,1)
     """
+    require(Layout, "left_inverse", layout)
     if any(stride == 0 and size > 1 for size, stride in layout.modes()):
         raise LayoutError(f"{layout} has no left inverse: a stride of 0 maps several coordinates to one offset")
     return right_inverse(make_layout(layout, complement(layout)))

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from simlayout.algebra.notation import bytes_for_elements
 from simlayout.cli.options import NATURALLY, add, add_access
 from simlayout.cli.text import LABEL, WIDTH, field, fit, tell
 from simlayout.codegen import check as check_emitted
@@ -118,7 +119,8 @@ def _table(access, lanes, analysis, better):
     loops = ", ".join(f"{name} < {trips}" for name, trips in access.domain.items())
     lines = [
         field("layout", tile),
-        field("one-to-one", f"yes: {tile.size} elements of {access.dtype}, {tile.cosize - tile.size} wasted"),
+        field("one-to-one", f"yes: {tile.size} elements of {access.dtype}, {tile.cosize - tile.size} wasted"
+              + bytes_for_elements(tile, access.dtype)),
         field("access", f"{access.instruction} on {analysis.arch.name}, {lanes or 'the natural way'}, for {loops}"),
         field("instructions", len(analysis)),
         field(plural(analysis.arch.vendor.wavefront), int(analysis.wavefronts.sum())),

@@ -23,7 +23,7 @@ from simlayout.codegen.host_cpp import compiler_of_cpp, run_cuda_text
 from simlayout.codegen.printer import WIDTH, count_operations, cuda_body, python_body, wraps
 from simlayout.codegen.reader import compile_source
 from simlayout.codegen.symbols import Expr, limits, symbol
-from simlayout.errors import SimlayoutError, VerificationError
+from simlayout.errors import SimlayoutError, VerificationError, require
 from simlayout.proofs import Access, Certificate, verify
 
 SAMPLE = 1 << 22
@@ -36,7 +36,7 @@ class Emitted:
 
     name, parameters: of the function. source: the Python (Numba) text; cuda: the CUDA C++ text, which is HIP C++ as well.
     function: the source compiled. certificate: what was proved. unit: "elements" or "bytes". operations: integer operators,
-    common subexpressions once.
+    common subexpressions once. str() is the Python text.
 
     >>> import simlayout as sl
     >>> rows = sl.Access("load A", "ld.shared.b32", sl.Layout((4, 32), (33, 1)), domain={"tid": 32, "k": 4}, dtype="f32",
@@ -54,6 +54,9 @@ class Emitted:
     certificate: Certificate
     unit: str
     operations: int
+
+    def __str__(self):
+        return self.source
 
 
 def emit(access: Access, *, unit: str = "elements", stored_by: Access | Collection[Access] = (), arch: str | None = None,
@@ -80,9 +83,7 @@ def emit(access: Access, *, unit: str = "elements", stored_by: Access | Collecti
     >>> e.function(17, 1) == tile(1, 24)
     True
     """
-    if not isinstance(access, Access):
-        raise SimlayoutError(f"emit takes an Access, not {type(access).__name__}: say which coordinate each lane gives, "
-                             "as in Access(name, instruction, layout, lanes, domain)")
+    require(Access, "emit", access)
     certificate = verify(access, stored_by=stored_by, arch=arch)
     scale = {"elements": 1, "bytes": dtype_of(access.dtype).bytes}
     if unit not in scale:

@@ -36,6 +36,7 @@ _WIDE = frozenset("int unsigned signed long auto const constexpr size_t ptrdiff_
                   "std::size_t std::int32_t std::uint32_t std::int64_t std::uint64_t int64 uint64 int32 uint32".split())
 _NARROW = frozenset("char short bool float double half int8_t uint8_t int16_t uint16_t".split())
 _PYTHON_THREAD, _CUDA_THREAD = "tid", "threadIdx.x"
+_THREADS = frozenset("lane laneid lane_id thread threadid thread_id t".split())
 
 _TOKEN = re.compile(r"""\s*(?:
     (?P<int>[0-9][0-9A-Za-z_]*(?:\.[0-9]*)?)
@@ -315,6 +316,8 @@ class _Reader:
             divided = any(before.text == "//" for before in self.tokens[:self.at])
             comment = "; // is integer division here: write comments as /* ... */" if divided else ""
             sized = f"; any other has its size in the domain, as in {name}=4" if name.isidentifier() else ""
+            if name.lower() in _THREADS and _PYTHON_THREAD in self.names:
+                sized = f"; the thread is {_PYTHON_THREAD}, its lane {_PYTHON_THREAD} % 32"
             _fail(token.column, f"unknown name {name!r}; known: {', '.join(self.names)}{comment or sized}")
         return name
 

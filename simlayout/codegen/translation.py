@@ -82,7 +82,7 @@ def translate(source: IndexFunction, to: str, tile: tuple[int, int] | Layout | N
     >>> print(translate(Swizzle(3, 3, 3), "formula", tile=(16, 64)))
     (row << 6) + (col ^ ((row & 7) << 3))
     """
-    if to not in _TRANSLATORS:
+    if to not in NOTATIONS:
         raise LayoutError(f"no notation {to!r}; there are {', '.join(NOTATIONS)}")
     tiled = _tiled_source(source, tile, dtype)
     result = tiled.source if _is_already(tiled.source, to, dtype) else _TRANSLATORS[to](tiled)

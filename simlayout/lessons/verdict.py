@@ -131,6 +131,7 @@ def _folded(error):
 def _exercise(name):
     """The Exercise of that id."""
     known = {key: one for number in _MODULES for key, one in exercises(number).items()}
-    if name not in known:
-        raise SimlayoutError(f"no exercise {name!r}; there are {', '.join(known)}")
+    if not isinstance(name, str) or name not in known:
+        text = "" if isinstance(name, str) else ' (give text, such as "1.1")'
+        raise SimlayoutError(f"no exercise {name!r}{text}; there are {', '.join(known)}")
     return known[name]

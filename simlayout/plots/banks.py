@@ -5,7 +5,7 @@ Sizes are inches and points on a 13.33 x 7.5 inch slide, where no text is under 
 
 from collections.abc import Sequence
 
-from simlayout.errors import SimlayoutError
+from simlayout.errors import SimlayoutError, require
 from simlayout.hardware.banks.analysis import Analysis
 from simlayout.hardware.banks.model import BANKS
 from simlayout.hardware.banks.phases import phases
@@ -75,6 +75,7 @@ def access(which: Access, index: int = 0, ax: Axes | None = None) -> Axes:
     >>> access(load).get_title(loc="left")
     'A: ldmatrix.x4 of (16,64):(64,1), f16\\nlane tid: row tid % 16, column 8 * (tid // 16)'
     """
+    require(Access, "access", which)
     return banks(which.analyze(), index, ax, f"{which.name}: {named(which)}")
 
 
@@ -133,6 +134,7 @@ def comparison(before: Analysis, after: Analysis, index: int = 0, titles: Sequen
     >>> [ax.get_title(loc="left") for ax in axes]
     ['before', 'after']
     """
+    require(Analysis, "comparison", before, after)
     analyses = before, after
     phase_lists, titles = [phases(a, index) for a in analyses], [wrapped(t, 62, 3) for t in titles]
     rows, separate = max(map(_rows, phase_lists)), own_axes(ax, 2)

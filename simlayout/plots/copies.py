@@ -13,7 +13,7 @@ import numpy as np
 from simlayout.algebra import dtype_of
 from simlayout.algebra.layout import flatten
 from simlayout.algebra.notation import in_two_modes
-from simlayout.errors import LayoutError, SimlayoutError
+from simlayout.errors import LayoutError, SimlayoutError, require
 from simlayout.hardware.banks.copies import survivors, wavefront_of
 from simlayout.hardware.banks.model import WORD_BYTES
 from simlayout.hardware.banks.phases import phases
@@ -137,6 +137,7 @@ def touched(access: Access, indices: Sequence[int] = (0,), colour: str = "instru
     >>> [box[:4] for box in touched(copy, [1]).boxes[7:9]]
     [(56, 0, 8, 1), (0, 1, 8, 1)]
     """
+    require(Access, "touched", access)
     _check_colouring(colour)
     down, across = neighbour_step(access)
     instructions = list(_lanes(access, indices))
@@ -192,6 +193,7 @@ def in_memory(access: Access, indices: Sequence[int] = (0,), colour: str = "inst
     >>> sum(box.marked for box in in_memory(load).boxes)
     31
     """
+    require(Access, "in_memory", access)
     _check_colouring(colour)
     analysis = access.analyze() if leading is None else analyze_copies(access, leading)
     size = access.bytes

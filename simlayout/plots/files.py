@@ -20,7 +20,7 @@ COMPRESSION = 3
 
 def format_of(path):
     """"svg" or "png", by the file's name; SimlayoutError for any other."""
-    suffix = Path(path).suffix.lower().lstrip(".")
+    suffix = Path(path).suffix.lower().lstrip(".") if isinstance(path, str | Path) else ""
     if suffix not in FORMATS:
         raise SimlayoutError(f"cannot draw {str(path)!r}: name a file that ends in .svg or .png")
     return suffix

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from simlayout.errors import LayoutError
+from simlayout.errors import LayoutError, require
 from simlayout.hardware import Fragment, LdmatrixChoice
 from simlayout.hardware import fragment as fragment_of
 from simlayout.plots.aliases import Axes
@@ -59,6 +59,7 @@ def table(fragment: Fragment, rows: int | range | None = None, columns: int | No
     >>> [box.text for box in table(fragment("m16n8k16.f32.f16.f16.f32", "A"), range(8, 9)).boxes[:2]]
     ['T0:{a2,a3}', 'T1:{a2,a3}']
     """
+    require(Fragment, "table", fragment)
     high, wide = register_shape(fragment)
     if (high, wide) == (1, 1) and _pairs(fragment):
         wide = 2
@@ -92,6 +93,7 @@ def outline(fragment: Fragment) -> Panel | None:
     >>> [box.text for box in panel.boxes[:2]], panel.boxes[-1].colour
     (['T0-T31\\nd0, d1', 'T0-T31\\nd4, d5'], 3)
     """
+    require(Fragment, "outline", fragment)
     rows, columns = fragment.shape
     if rows % BLOCK or columns % BLOCK or max(rows, columns) > MOST_COLUMNS * BLOCK:
         return None
@@ -187,6 +189,7 @@ def fragment(which: Fragment, rows: int | range | None = None, columns: int | No
     >>> fragment(sl.fragment("m16n8k8.f32.f16.f16.f32", "B")).get_title(loc="left")
     'm16n8k8.f32.f16.f16.f32, B: 8 x 8 f16'
     """
+    require(Fragment, "fragment", which)
     return draw(table(which, rows, columns), ax)
 
 
@@ -200,6 +203,7 @@ def choice(chosen: LdmatrixChoice, copy: int = 0) -> Panel:
     >>> panel.boxes[25], panel.title.splitlines()[0]
     (Box(x=8, y=9, width=8, height=1, colour=3, text='T25', marked=False), 'ldmatrix.x4 (SM75_U32x4_LDSM_N)')
     """
+    require(LdmatrixChoice, "choice", chosen)
     if not 0 <= copy < chosen.copies:
         raise LayoutError(f"copy {copy}: {chosen.instruction} is executed {chosen.copies} times, 0 to {chosen.copies - 1}")
     lanes = np.arange(8 * chosen.matrices)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from simlayout.algebra.aliases import ArrayLike
+from simlayout.errors import require
 from simlayout.hardware.banks.analysis import Analysis
 from simlayout.hardware.banks.model import WORD_BYTES
 from simlayout.hardware.banks.phases import phases
@@ -36,6 +37,7 @@ def phase_rows(analysis: Analysis, index: int = 0, only: Sequence[int] | None = 
     >>> [(box.y, box.text, box.marked) for box in panel.boxes[:3]], panel.sides[0][1].splitlines()[-1]
     ([(0.0, '0', False), (1.0, '1', True), (2.0, '2', True)], '8 wavefronts')
     """
+    require(Analysis, "phase_rows", analysis)
     phase_list = phases(analysis, index)
     across, called = analysis.row(index).banks, analysis.arch.vendor.wavefront
     boxes, rows, sides, frames, top = [], [], [], [], 0.0
@@ -118,6 +120,7 @@ def matrix_phases(access: Access, index: int = 0, only: Sequence[int] | None = N
     >>> matrix_phases(load, only=(0,)).get_title(loc="left").splitlines()[-1]
     'matrix 0 of 4: 8 of 32 wavefronts (ideal 1)'
     """
+    require(Access, "matrix_phases", access)
     title = f"{access.name}: {access.instruction} of {tile_name(access.tile)}, {access.dtype}"
     return draw(of_access(access, index, only, title), ax)
 

@@ -33,7 +33,7 @@ def extents(tile):
     >>> extents(Layout(8)), extents(Layout(((2, 8), 64)))
     ((1, 8), (16, 64))
     """
-    if not hasattr(tile, "shape"):
+    if not callable(tile) or not hasattr(tile, "shape"):
         raise LayoutError(f"{tile} has no coordinates to draw: compose it with a layout, as in 'Sw<3,3,3> o (16,64):(64,1)'")
     modes = tile.shape if isinstance(tile.shape, tuple) else (tile.shape,)
     if len(modes) > 2:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from simlayout.errors import SimlayoutError
+from simlayout.errors import SimlayoutError, require
 from simlayout.plots import style
 from simlayout.plots.aliases import Axes, SeveralAxes
 from simlayout.plots.library import matplotlib
@@ -154,6 +154,7 @@ def draw(panel: Panel, ax: Axes | None = None) -> Axes:
     >>> [text for label in ax.artists[-2:] for *_, text in label.texts], ax.get_title(loc="left")
     (['a', 'b'], 'two')
     """
+    require(Panel, "draw", panel)
     if (ax := one_axes(ax)) is None:
         return together([panel])[0]
     _fill(ax, panel, panel.title)

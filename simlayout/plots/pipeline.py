@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from simlayout.errors import SimlayoutError
+from simlayout.errors import SimlayoutError, refuse, require
 from simlayout.plots import style
 from simlayout.plots.aliases import Axes
 from simlayout.plots.kinds import Kind
@@ -100,6 +100,8 @@ def of_kernel(kernel: Any, steps: int = 8) -> Timeline:
     Its stages are those of the accesses whose loops have a "stage", or those that TMA fills: then it is a TmaTimeline, and
     of two tiles for a persistent kernel. Raises SimlayoutError where there are none.
     """
+    if not hasattr(kernel, "plan"):
+        refuse("Kernel", "of_kernel", kernel)
     if hasattr(kernel.plan, "operands"):
         return of_tma_kernel(kernel, steps)
     rows, columns, depth = kernel.plan.tile
@@ -125,6 +127,7 @@ def pipeline(timeline: Timeline, ax: Axes | None = None) -> Axes:
     >>> [text for *_, text in ax.artists[0].texts]
     ['0', '0']
     """
+    require(Timeline, "pipeline", timeline)
     shown = [kind for kind in COLOURS if any(s.kind == kind for s in timeline.spans)]
     rows = timeline.rows
     if (ax := one_axes(ax)) is None:

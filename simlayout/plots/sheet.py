@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from simlayout.errors import SimlayoutError
+from simlayout.errors import SimlayoutError, refuse, require
 from simlayout.kernel import AccessCount, Problem
 from simlayout.plan import is_copy
 from simlayout.plots import style
@@ -72,6 +72,8 @@ def sheet_of(counts: Iterable[AccessCount], title: str, bounds: str = "", clocks
 
 def plan_sheet(plan: Any, problem: tuple[int, int, int] = PROBLEM, name: str = "", dtype: str = "") -> Sheet:
     """The Sheet of a plan (anything with `predict(M, N, K)`) for one problem. name, dtype: of the kernel, for the title."""
+    if not hasattr(plan, "predict"):
+        refuse("Plan", "plan_sheet", plan)
     prediction = plan.predict(*problem)
     size = by(problem) + (f", {dtype}" if dtype else "")
     title = f"{name or getattr(plan, 'name', 'plan')}: shared memory in {size}"
@@ -98,6 +100,7 @@ def sheet(summary: Sheet, ax: Axes | None = None) -> Axes:
     >>> [int(bar.get_width()) for bar in ax.patches]
     [8, 16]
     """
+    require(Sheet, "sheet", summary)
     below = None
     if (ax := one_axes(ax)) is None:
         foot = FOOT + (CLOCKS if summary.clocks else 0)

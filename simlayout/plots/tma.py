@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from simlayout.algebra.swizzle_modes import SWIZZLE_MODES, swizzle_mode
-from simlayout.errors import SimlayoutError
+from simlayout.errors import SimlayoutError, require
 from simlayout.hardware.banks.model import BANKS, WORD_BYTES
 from simlayout.hardware.matrix.tma import TensorMap
 from simlayout.plots.aliases import Axes, SeveralAxes
@@ -32,6 +32,7 @@ def landing(tensor_map: TensorMap, most: int = 64) -> Panel:
     >>> [box.text for box in panel.boxes[8:12]], [box.x for box in panel.boxes[8:12]]
     (['1.0', '1.1', '1.2', '1.3'], [4.0, 0.0, 12.0, 8.0])
     """
+    require(TensorMap, "landing", tensor_map)
     each = CHUNK_BYTES // tensor_map.itemsize
     places = tensor_map.offsets().reshape(-1, tensor_map.shape[-1])[:, ::each]
     boxes = []

@@ -2,7 +2,7 @@
 
 import re
 
-from simlayout.errors import SimlayoutError
+from simlayout.errors import SimlayoutError, require
 from simlayout.hardware.matrix.scale_factors import BLOCK_COLUMNS, BLOCK_ROWS, ScalesInTmem, scale_layout
 from simlayout.hardware.matrix.tmem import TMEM_LANES, Accumulator, accumulator
 from simlayout.hardware.tables.arch import LANES
@@ -26,6 +26,7 @@ def accumulator_panel(made: Accumulator, cta: int = 0) -> Panel:
     >>> [box.text for box in panel.boxes[:2]], panel.title
     (['m 0-15, n 0-255', 'm 16-31, n 0-255'], 'F: M 64, N 256')
     """
+    require(Accumulator, "accumulator_panel", made)
     path, part = made.path, made.columns
     wide, boxes = max(part // 32, 1), []
     for m in range(cta * (path.m // path.ctas), (cta + 1) * (path.m // path.ctas), ROWS):

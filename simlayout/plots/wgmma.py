@@ -4,6 +4,7 @@ import numpy as np
 
 from simlayout.algebra import dtype_of
 from simlayout.algebra.swizzle_modes import swizzle_mode
+from simlayout.errors import require
 from simlayout.hardware.banks.model import BANKS, WORD_BYTES
 from simlayout.hardware.matrix.operand_tile import K_BYTES, OperandTile
 from simlayout.plots.layouts import BANK_LABEL, CHUNK_BYTES, LINE_BYTES, bank_numbers
@@ -23,6 +24,7 @@ def operand_panel(tile: OperandTile, name: str = "A", most: int = 64) -> Panel:
     >>> [box.text for box in panel.boxes[:3]], panel.frames[:3]
     (['0, 0', '0, 8', '0, 16'], ((0.0, 0, 4.0, 1), (4.0, 1, 4.0, 1), (8.0, 2, 4.0, 1)))
     """
+    require(OperandTile, "operand_panel", tile)
     size = dtype_of(tile.dtype).bytes
     each, step = CHUNK_BYTES // size, K_BYTES // size
     places, boxes, frames = tile.read(), [], []

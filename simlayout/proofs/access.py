@@ -87,7 +87,7 @@ class Access:
             called = plural(arch_of(self.arch).vendor.warp)
             raise LayoutError(f"access {self.name!r}: tid has {threads} values; {called} need a multiple of {self.warp}")
         if self.excess is not None:
-            object.__setattr__(self, "excess", self._as_int(self.excess, "excess", "or None"))
+            object.__setattr__(self, "excess", self._as_int(self.excess, "excess", " or None"))
             if self.excess < 0:
                 raise LayoutError(f"access {self.name!r}: excess is at least 0, not {self.excess}")
         if self.bytes % dtype_of(self.dtype).bytes:
@@ -108,7 +108,7 @@ class Access:
         for variable, size in self.domain.items():
             if not isinstance(variable, str):
                 raise LayoutError(f"access {self.name!r}: a loop variable has a name, text, not {variable!r}")
-            sizes[variable] = self._as_int(size, variable, "trips")
+            sizes[variable] = self._as_int(size, variable, ", how many values it has")
             if sizes[variable] < 1:
                 raise LayoutError(f"access {self.name!r}: {variable} has {size} values; it needs at least one")
         return sizes
@@ -117,7 +117,7 @@ class Access:
         try:
             return operator.index(value)
         except TypeError:
-            raise LayoutError(f"access {self.name!r}: {of} is {reprlib.repr(value)}; give an int {what}") from None
+            raise LayoutError(f"access {self.name!r}: {of} is {reprlib.repr(value)}; give an int{what}") from None
 
     def __hash__(self):
         return hash((self.name, self.instruction, self.dtype))

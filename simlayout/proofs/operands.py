@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from simlayout.errors import LayoutError, VerificationError
+from simlayout.errors import LayoutError, VerificationError, require
 from simlayout.hardware.matrix.descriptor import Descriptor
 from simlayout.hardware.matrix.operand_tile import K_BYTES, operand_addresses
 from simlayout.hardware.matrix.tma import TensorMap
@@ -37,6 +37,7 @@ def prove_operand(tensor: TensorMap, loads: Sequence[tuple[Sequence[int], int]],
     64x128 boxes (1) bring each of 8192 elements, to bytes that no other element has
     4 wgmma read each where TMA put it
     """
+    require(TensorMap, "prove_operand", tensor)
     steps = [d if isinstance(d, Descriptor) else Descriptor.decode(int(d), reader) for d in descriptors]
     if other := next((d for d in steps if d.reader != reader), None):
         raise LayoutError(f"a descriptor of {other.reader} among those of {reader}: say reader={other.reader!r}")
@@ -64,6 +65,7 @@ def prove_tile(tensor: TensorMap, loads: Sequence[tuple[Sequence[int], int]], ad
     >>> prove_tile(tensor, [((640, 256), 0)], tile, origin=(256, 640)).claims[1]
     'the layout has each where TMA put it'
     """
+    require(TensorMap, "prove_tile", tensor)
     addresses = np.asarray(addresses)
     if not loads or addresses.ndim != 2:
         raise LayoutError("a tile needs at least one load and the addresses of its elements, [rows, k]")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from simlayout.algebra.aliases import IndexFunction
-from simlayout.algebra.notation import as_layout
+from simlayout.algebra.notation import as_layout, bytes_for_elements
 from simlayout.errors import AddressError, SimlayoutError, VerificationError
 from simlayout.hardware import analyze, arch_of
 from simlayout.hardware.tables.arch import DEFAULT_ARCH
@@ -242,10 +242,11 @@ def _neighbours(tables):
             return mode
         best = max(best, (first, -mode))
     point = access.point(*divmod(best[0], access.warp))
+    cure = (bytes_for_elements(access.tile, access.dtype)
+            or f" (best along coordinate {-best[1]}); a swizzle must keep {access.bytes}-byte chunks whole")
     raise VerificationError(
         f"access {access.name!r}: the {access.elements} elements of one {access.bytes}-byte access are not neighbours "
-        f"in {tile_name(access.tile)} at {_text(point)} (best along coordinate {-best[1]}); a swizzle must keep "
-        f"{access.bytes}-byte chunks whole", {"point": point, "mode": -best[1]})
+        f"in {tile_name(access.tile)} at {_text(point)}{cure}", {"point": point, "mode": -best[1]})
 
 
 def _torn(table, mode):
@@ -290,10 +291,11 @@ def _check_excess(table, analysis):
     excess, declared, point = int(analysis.excess[row]), access.excess, table.point(row, 0)
     lead = "has bank conflicts" if declared == 0 else f"does not have the declared excess of {declared}"
     detail = "\n".join(str(analysis.explain(row)).splitlines()[:12])
-    raise VerificationError(
-        f"access {access.name!r} {lead}: {excess} excess {plural(_pass(access.arch))} per {access.instruction} at "
-        f"{_text(point)}, in {int(wrong.sum())} of {counted(wrong.size, 'instruction')}; try a swizzle, "
-        f"padding or rotation, or declare Access(excess={excess})\n{detail}", {"point": point, "excess": excess})
+    passes = counted(excess, f"excess {_pass(access.arch)}")
+    many = f"{int(wrong.sum())} of {counted(wrong.size, 'instruction')}"
+    raise VerificationError(f"access {access.name!r} {lead}: {passes} per {access.instruction} at {_text(point)}, in {many}"
+                            f"; try a swizzle, padding or rotation, or declare Access(excess={excess})\n{detail}",
+                            {"point": point, "excess": excess})
 
 
 def _excess_claim(access, sums, analysis):

@@ -6,7 +6,7 @@ from typing import Any
 
 from simlayout.algebra import Layout, Tile
 from simlayout.algebra.aliases import IndexFunction
-from simlayout.errors import LayoutError, SimlayoutError
+from simlayout.errors import LayoutError, SimlayoutError, refuse
 from simlayout.synthesis.result import Candidate, SearchResult
 from simlayout.synthesis.search import FAMILIES, search
 from simlayout.wording import tile_name
@@ -95,6 +95,8 @@ def search_plan(plan: Any, families: Sequence[str] = FAMILIES, **options: Any) -
     all 16 layouts: 2 conflict-free, least excess 0
     Sw<2,3,3> o (64,32):(32,1): excess 0, 0 bytes wasted, 9 operations
     """
+    if not hasattr(plan, "accesses"):
+        refuse("Plan", "search_plan", plan)
     tiles = {}
     for access in plan.accesses:
         tiles.setdefault((access.tile, access.dtype), []).append(access)

@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from simlayout.errors import InstructionError, SimlayoutError, VerificationError
+from simlayout.errors import InstructionError, SimlayoutError, VerificationError, require
 from simlayout.hardware import analyze, fragment
 from simlayout.proofs import Access, Certificate, verify
 from simlayout.synthesis.row_orders import GROUPS, ROWS, best_order, by_masks, counted, least_wavefronts
@@ -122,6 +122,7 @@ def rearrange(access: Access) -> Rearrangement:
     >>> result.certificate.excess, sl.emit(result.access).source.splitlines()[-1].strip()
     (0, 'return ((tid & 15) << 4) + (((tid >> 4) ^ ((tid >> 2) & 1)) << 3)')
     """
+    require(Access, "rearrange", access)
     op = access.row
     if not op.is_matrix:
         raise InstructionError(f"{op} has no rows to rearrange: ldmatrix and stmatrix have")

@@ -72,7 +72,7 @@ def search(accesses: Access | Sequence[Access], families: Sequence[str] = ("swiz
     """
     families = (families,) if isinstance(families, str) else families
     accesses = (accesses,) if isinstance(accesses, Access) else accesses
-    _check_arguments(accesses, families, layers, limit, budget)
+    _check_arguments(accesses, families, layers, limit, budget, executor)
     task = _task(tuple(accesses), budget, base)
     plans = [(family, layout) for family, layout in _plans(task, families, layers, tma) if task.allows(layout)]
     with_f2 = "f2" in families and not tma and task.allows(task.tile)
@@ -167,14 +167,19 @@ class _Task:
         return differences([a.row for a in self.accesses], addresses, self.f2_chunk * self.itemsize, self.bits, self.starts)
 
 
-def _check_arguments(accesses, families, layers, limit, budget):
-    if not isinstance(families, (list, tuple, set)) or not all(f in FAMILIES for f in families) or layers not in (1, 2):
-        raise SimlayoutError(f"families {families}, layers {layers}: choose from {', '.join(FAMILIES)}, and 1 or 2 layers")
+def _check_arguments(accesses, families, layers, limit, budget, executor):
+    right = isinstance(families, (list, tuple, set)) and families and all(f in FAMILIES for f in families)
+    if not right or layers not in (1, 2):
+        raise SimlayoutError(f"families {families!r}, layers {layers!r}: choose from {', '.join(FAMILIES)}, and 1 or 2 "
+                             "layers")
     if not isinstance(accesses, (list, tuple)) or not all(isinstance(a, Access) for a in accesses):
         raise SimlayoutError(f"search takes a list of Accesses, not {reprlib.repr(accesses)}: wrap a layout in Access(name, "
                              "instruction, layout, lanes, domain)")
     if not accesses:
         raise SimlayoutError("search needs at least one access")
+    if executor is not None and not hasattr(executor, "map"):
+        raise SimlayoutError(f"executor = {executor!r}: give one of concurrent.futures, or None; `jobs` is the command "
+                             "line's")
     if not isinstance(limit, int | np.integer) or limit < 1:
         raise SimlayoutError(f"limit = {limit!r}: how many layouts to return, at least 1")
     if budget is not None and (not isinstance(budget, int | np.integer) or budget < 1):

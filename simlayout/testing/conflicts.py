@@ -126,12 +126,14 @@ def remedy(subject):
 def meeting(subject, index):
     """The first two lanes (a, b), a < b, of an instruction with conflicts that take more wavefronts than free ones would.
 
-    Every pair of one phase is put to the model alone. Lanes of different phases are no pair, though the model may say so: a
-    mask lets lane groups merge that the whole warp keeps apart.
+    Every pair of one phase is put to the model alone, of cp.async.cg, whose phases are wavefronts, of one group. Lanes of
+    different phases are no pair, though the model may say so: a mask lets lane groups merge that the whole warp keeps apart.
     """
     analysis = subject.analysis
     live = np.flatnonzero(analysis.active[index]).tolist()
-    groups = [live] if analysis.instruction.rule == "retry" else [phase.lanes for phase in phases(analysis, index)]
+    rule = analysis.instruction.rule
+    groups = ([live] if rule == "retry" else analysis.instruction.groups if rule == "bypass" else
+              [phase.lanes for phase in phases(analysis, index)])
     pairs = sorted(pair for group in groups for pair in combinations([lane for lane in group if lane in live], 2))
     alone = _alone(analysis, index, np.array(pairs))
     costly = alone.wavefronts > alone.instruction.times * alone.ideal
@@ -179,7 +181,7 @@ def _shared(analysis, one, other):
 def _details(analysis, index, pair, places):
     """The explanation and the picture of the phase in which two lanes meet."""
     pair_alone = grid_of_places(places, ("a", "b"))
-    if analysis.instruction.rule == "retry":
+    if analysis.instruction.rule in ("retry", "bypass"):
         return explanation(analysis, index) + pair_alone
     all_phases = phases(analysis, index)
     number = next(i for i, phase in enumerate(all_phases) if pair[0] in phase.lanes)

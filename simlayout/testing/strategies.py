@@ -10,9 +10,14 @@ from math import prod
 from typing import TypeVar
 
 import numpy as np
-from hypothesis import Phase, find, settings
-from hypothesis import strategies as st
-from hypothesis.strategies import SearchStrategy
+
+try:
+    from hypothesis import Phase, find, settings
+    from hypothesis import strategies as st
+    from hypothesis.strategies import SearchStrategy
+except ModuleNotFoundError:
+    raise ModuleNotFoundError("the strategies of simlayout.testing need Hypothesis: pip install hypothesis",
+                              name="hypothesis") from None
 
 from simlayout.algebra import Layout, Rotation, Swizzle, dtype_of
 from simlayout.algebra.aliases import AnyDType, IndexFunction

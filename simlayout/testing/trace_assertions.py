@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from os.path import basename
 
-from simlayout.errors import SimlayoutError
+from simlayout.errors import SimlayoutError, require
 from simlayout.hardware.tables.arch import DEFAULT_ARCH
 from simlayout.machine.engine.listing import SourceLine
 from simlayout.machine.engine.trace import Trace
@@ -40,6 +40,7 @@ def assert_no_conflicts(trace: Trace, lines: Line | Iterable[Line] | None = None
          7                         4         128         4       124
     ...
     """
+    require(Trace, "assert_no_conflicts", trace)
     __tracebackhide__ = True
     slow = [line for line in chosen(trace, lines) if line.excess]
     if slow:
@@ -67,6 +68,7 @@ def assert_no_hazards(trace: Trace) -> None:
 
     >>> assert_no_hazards(Trace(()))
     """
+    require(Trace, "assert_no_hazards", trace)
     __tracebackhide__ = True
     if trace.hazards:
         places = {place for hazard in trace.hazards for place in hazard.lines}

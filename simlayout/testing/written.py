@@ -12,7 +12,7 @@ from simlayout.proofs import verify
 
 _FILE = '''"""Property tests of a tile of shared memory: run them with pytest, put them beside the kernel's own.
 
-Written by simlayout; needs pip install "simlayout[test]".
+Written by simlayout; needs pip install pytest hypothesis.
 """
 
 from hypothesis import given

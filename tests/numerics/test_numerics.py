@@ -203,7 +203,7 @@ A, B = np.zeros((16, 16), np.float16), np.zeros((16, 8), np.float16)
     (("m16n8k16.f32.f16.f16", A, B), "unknown tensor-core instruction .*; did you mean .*m16n8k16.f32.f16.f16.f32"),
     (("wgmma.m64n20k16.f32.f16.f16", A, B), "did you mean wgmma.m64n.*k16.f32.f16.f16"),
     (("wgmma.m64n40k32.s32.s8.s8", A, B), "unknown tensor-core instruction"),
-    ((7, A, B), "unknown tensor-core instruction 7; write them as m16n8k16.f32.f16.f16.f32 or wgmma"),
+    ((7, A, B), "unknown tensor-core instruction 7; known are m16n8k8, .* written as in m16n8k16.f32.f16.f16.f32"),
     ((F16, A, B, None, "sm_75"), "sm_75 has no m16n8k16.f32.f16.f16.f32; sm_80, sm_86, sm_89, sm_90, sm_100, "
      "sm_103, sm_110, sm_120, sm_121 have"),
     (("wgmma.m64n8k16.f32.f16.f16", A, B, None, "sm_100"), "sm_100 has no wgmma.m64n8k16.f32.f16.f16; sm_90 has"),

@@ -13,15 +13,20 @@ EVERY.setflags(write=False)
 
 def integers(addresses, lanes=LANES):
     """The addresses as an array of ints [n, lanes], not copied if they are one; refuses anything else."""
+    if callable(addresses):
+        raise AddressError("addresses are ints, not a function: Access(name, instruction, layout, lanes, domain).analyze() "
+                           "asks a layout for them")
     try:
         given = np.asarray(addresses)
     except (ValueError, OverflowError, RecursionError) as error:
         raise AddressError(f"addresses are one array of ints, [n, {lanes}] or [{lanes}], {lanes} in each row "
                            f"({error})") from None
-    if given.dtype.kind not in "iu":
+    if given.dtype.kind not in "iu" and given.size:
         raise AddressError(f"addresses are byte addresses, so integers, not {given.dtype}; convert them first")
     if given.ndim not in (1, 2) or given.shape[-1] != lanes:
         raise AddressError(f"addresses of shape {given.shape}: give one per lane, [n, {lanes}] or [{lanes}]")
+    if given.dtype.kind not in "iu":                     # none at all: NumPy calls an empty list floats
+        given = given.astype(np.int64)
     return given.reshape(-1, lanes)
 
 
@@ -103,7 +108,8 @@ def refuse(row, chip, access, addresses):
     lane, outside = lane_at_fault(row, chip, addresses)
     address = int(addresses[lane])
     if outside:
-        fault = "negative" if address < 0 else "out of range"
+        fault = "negative" if -2**40 < address < 0 else "out of range"
+        address = address if fault == "negative" else address % 2**64       # unsigned ones have turned negative
         raise AddressError(f"access {access}, lane {lane}: address {address} is {fault}; {row} reaches bytes 0 to "
                            f"{top - 1}: {chip.name} has {top // 1024} KiB of {chip.vendor.shared_memory} per "
                            f"{chip.vendor.cta}")

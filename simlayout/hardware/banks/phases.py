@@ -2,13 +2,10 @@
 
 from dataclasses import dataclass
 from numbers import Integral
-from typing import TYPE_CHECKING
 
-from simlayout.errors import SimlayoutError
+from simlayout.errors import SimlayoutError, require
 from simlayout.hardware.banks import copies, model
-
-if TYPE_CHECKING:
-    from simlayout.hardware.banks.analysis import Analysis
+from simlayout.hardware.banks.analysis import Analysis
 
 
 @dataclass(frozen=True)
@@ -43,7 +40,7 @@ class Phase:
         return tuple(s for s in self.served if s.wavefront)
 
 
-def phases(analysis: "Analysis", index: int = 0) -> tuple[Phase, ...]:
+def phases(analysis: Analysis, index: int = 0) -> tuple[Phase, ...]:
     """The phases of access `index`; their wavefronts add up to `analysis.wavefronts[index]`.
 
     Of cp.async.ca they are those of the destinations. Of cp.async.cg, which has no groups of lanes, a phase is what shares a
@@ -59,6 +56,7 @@ def phases(analysis: "Analysis", index: int = 0) -> tuple[Phase, ...]:
     >>> [(s.wavefront, s.bank, s.word, len(s.lanes)) for s in phase.served]
     [(0, 0, 0, 16), (1, 0, 32, 16)]
     """
+    require(Analysis, "phases", analysis)
     if not isinstance(index, Integral):
         raise SimlayoutError(f"index {index!r}: give the number of an instruction, an int; simlayout.plots.save writes a "
                              "picture to a file")

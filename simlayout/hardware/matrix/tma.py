@@ -75,7 +75,7 @@ class TensorMap:
     array: Any = field(default=None, compare=False, repr=False)
 
     def __post_init__(self):
-        if self.element_strides is None:
+        if self.element_strides is None and isinstance(self.dims, tuple | list):
             object.__setattr__(self, "element_strides", (1,) * len(self.dims))
         for name in ("dims", "strides", "box", "element_strides"):
             try:

@@ -134,7 +134,7 @@ def mma_of(name):
     >>> mma_of("m16n8k8.f32.tf32.tf32.f32").k
     8
     """
-    found = MMAS.get(name) or MMAS.get(spelled(name, MMAS))
+    found = MMAS.get(spelled(name, MMAS)) if isinstance(name, str) else None
     if found is None:
         raise InstructionError(f"unknown mma {name!r}; {hint(name, MMAS)}")
     return found

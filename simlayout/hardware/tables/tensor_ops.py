@@ -1,6 +1,5 @@
 """Which tensor-core instructions there are, by name: mma.sync and wgmma, one table; and those of tcgen05.mma."""
 
-import difflib
 import re
 from dataclasses import dataclass
 from functools import lru_cache
@@ -8,7 +7,7 @@ from functools import lru_cache
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import InstructionError
 from simlayout.hardware.tables.arch import ARCHES, DEFAULT_ARCH, FEATURES, arch_of, arches_since
-from simlayout.hardware.tables.mma import MMAS
+from simlayout.hardware.tables.mma import MMAS, hint, spelled
 from simlayout.hardware.tables.tcgen05 import KINDS, shapes_of
 
 
@@ -121,13 +120,13 @@ sm_110, sm_120, sm_121 have
     """
     if str(name).startswith("tcgen05."):
         op = _tcgen05(name)
-    elif name not in TENSOR_OPS:
-        near = difflib.get_close_matches(str(name), TENSOR_OPS, n=3, cutoff=0.5)
-        hint = (f"did you mean {' or '.join(near)}?" if near else
-                "write them as m16n8k16.f32.f16.f16.f32 or wgmma.m64n256k16.f32.f16.f16")
-        raise InstructionError(f"unknown tensor-core instruction {name!r}; {hint}")
     else:
-        op = TENSOR_OPS[name]
+        found = TENSOR_OPS.get(spelled(name, TENSOR_OPS)) if isinstance(name, str) else None
+        if found is None:
+            near = [known for known in TENSOR_OPS if known.startswith(f"{name}.")][:3]
+            meant = f"did you mean {' or '.join(near)}?" if near else hint(name, TENSOR_OPS)
+            raise InstructionError(f"unknown tensor-core instruction {name!r}; {meant}")
+        op = found
     chip = arch_of(arch).name
     if chip not in op.arches:
         has = "has" if len(op.arches) == 1 else "have"
