@@ -71,6 +71,21 @@ class CommandLineRequest:
         return kernel if self.options.stages is None else kernel.variant(stages=self.options.stages)
 
 
+def _check_options(options, kind):
+    """Raises SimlayoutError for an option that this kind of figure has no use for, and for a kernel or an instruction where
+    a layout is drawn."""
+    for name in dict.fromkeys(name for other in KINDS.values() for name in other.takes):
+        if name not in kind.takes and getattr(options, name) != options.parser.get_default(name):
+            flag = "--with" if name == "other" else f"--{name}" if len(name) > 1 else f"-{name}"
+            fit = ", ".join(other.name for other in KINDS.values() if name in other.takes)
+            raise SimlayoutError(f"{flag} is of --kind {fit}, not of {kind.name}: leave it out, or draw another kind")
+    if "dtype" in kind.takes:
+        for names, what, other in ((kernels(), "a kernel", "plan or pipeline"), (fragments(), "an instruction", "fragment")):
+            if options.layout in names:
+                raise SimlayoutError(f"{options.layout} is {what}, and --kind {kind.name} draws a layout: give --kind "
+                                     f"{other}")
+
+
 def plot(options):
     """`simlayout plot`."""
     kind = KINDS[options.kind]
@@ -78,8 +93,7 @@ def plot(options):
     if len(options.index) > 1 and not kind.several:
         several = " or ".join(f"--kind {other.name}" for other in KINDS.values() if other.several)
         raise SimlayoutError(f"--index: {kind.name} draws one instruction; give several with {several}")
-    if options.other is not None and kind.name != "compare":
-        raise SimlayoutError("--with names the second layout of --kind compare")
+    _check_options(options, kind)
     plots.library.matplotlib().use("agg")                # into a file: no window
     drawn, shown = kind.draw(CommandLineRequest(options))
     plots.save(drawn, options.output)

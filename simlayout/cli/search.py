@@ -100,6 +100,8 @@ def search(options):
         return _of_kernel(options)
     if options.test and options.rearrange:
         raise SimlayoutError("--test tests a layout, and --rearrange leaves it: use one of them")
+    if options.tma and (options.families or options.layers != 1):
+        raise SimlayoutError("--tma looks through TMA's modes instead of families: leave out --families and --layers")
     accesses = _accesses(options)
     return _rearranged(accesses, options) if options.rearrange else _of_tile(accesses, options)
 

@@ -10,7 +10,7 @@ from simlayout.hardware.banks.analysis import Analysis
 from simlayout.hardware.banks.model import BANKS
 from simlayout.hardware.banks.phases import phases
 from simlayout.plots.aliases import Axes, SeveralAxes
-from simlayout.plots.kinds import Kind, counts
+from simlayout.plots.kinds import OF_ACCESS, Kind, counts
 from simlayout.plots.library import matplotlib
 from simlayout.plots.panel import CONFLICT
 from simlayout.plots.place import frame, one_axes, own_axes, part, write
@@ -311,6 +311,7 @@ def _draw_compare(request):
 
 BANKS_KIND = Kind("banks", "a LAYOUT, --op: who is served in which bank and wavefront (the default)",
                   ("'(16,64):(64,1)' -o before.svg",
-                   "'Sw<3,3,3> o (16,64):(64,1)' --op ldmatrix.x4 --index 1 -o after.png"), _draw_banks)
+                   "'Sw<3,3,3> o (16,64):(64,1)' --op ldmatrix.x4 --index 1 -o after.png"), _draw_banks, OF_ACCESS)
 COMPARE_KIND = Kind("compare", "a LAYOUT and --with another: the same before and after",
-                    ("'(16,64):(64,1)' --kind compare --with 'Sw<3,3,3> o (16,64):(64,1)' -o both.svg",), _draw_compare)
+                    ("'(16,64):(64,1)' --kind compare --with 'Sw<3,3,3> o (16,64):(64,1)' -o both.svg",), _draw_compare,
+                    (*OF_ACCESS, "other"))

@@ -18,7 +18,7 @@ from simlayout.hardware.banks.copies import survivors, wavefront_of
 from simlayout.hardware.banks.model import WORD_BYTES
 from simlayout.hardware.banks.phases import phases
 from simlayout.plots.aliases import Axes, SeveralAxes
-from simlayout.plots.kinds import Kind
+from simlayout.plots.kinds import OF_ACCESS, Kind
 from simlayout.plots.layouts import BANK_LABEL, HIGH, LINE_BYTES, bank_numbers, on_a_slide
 from simlayout.plots.panel import CONFLICT, Box, Panel, draw, together
 from simlayout.plots.style import SLIDE
@@ -335,4 +335,4 @@ def _draw_copy(request):
 
 COPY_KIND = Kind("copy", "a LAYOUT, --op: which element each lane moves, in the tile and in shared memory; --index may name "
                  "several", ("'Sw<3,3,3> o (16,64):(64,1)' --kind copy --op st.shared.b128 --index 0 1 -o copy.svg",),
-                 _draw_copy, several=True)
+                 _draw_copy, OF_ACCESS, several=True)

@@ -231,4 +231,5 @@ def _draw_fragment(request):
 
 FRAGMENT_KIND = Kind("fragment", "an mma or wgmma, --operand, or a tcgen05.ld: who holds which elements, in the PTX "
                      "manual's form T0:{a0,a1}",
-                     ("m16n8k16.f32.f16.f16.f32 --kind fragment --operand A -o a.svg",), _draw_fragment)
+                     ("m16n8k16.f32.f16.f16.f32 --kind fragment --operand A -o a.svg",), _draw_fragment,
+                     ("operand",))

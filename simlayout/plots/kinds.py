@@ -33,6 +33,7 @@ class Kind:
     name: the value of --kind. what: a sentence for the help: what WHAT names, which options apply, what the figure shows.
     examples: arguments of `simlayout plot`, each with -o and a file.
     draw: takes a FigureRequest; returns (the Axes or a tuple of them, a few words on what they show).
+    takes: the options that it draws by, as FigureRequest.options names them: what else is given is refused.
     several: whether --index may name several instructions.
     """
 
@@ -40,7 +41,13 @@ class Kind:
     what: str
     examples: tuple
     draw: Callable
+    takes: tuple = ()
     several: bool = False
+
+
+OF_TILE = ("dtype", "domain")
+OF_ACCESS = (*OF_TILE, "lanes", "arch", "op", "index")
+"""Options that name a layout, and an instruction that accesses it."""
 
 
 def counts(analysis, index):

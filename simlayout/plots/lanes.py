@@ -11,7 +11,7 @@ from simlayout.hardware.banks.model import WORD_BYTES
 from simlayout.hardware.banks.phases import phases
 from simlayout.plots.aliases import Axes
 from simlayout.plots.banks import named_lanes
-from simlayout.plots.kinds import Kind, counts
+from simlayout.plots.kinds import OF_ACCESS, Kind, counts
 from simlayout.plots.layouts import BANK_LABEL, bank_numbers
 from simlayout.plots.panel import CONFLICT, Box, Panel, draw
 from simlayout.proofs import Access
@@ -132,4 +132,5 @@ def _draw_phases(request):
 
 
 PHASES_KIND = Kind("phases", "a LAYOUT, --op: the row that each lane names, and the banks that each phase fills",
-                   ("'(16,64):(64,1)' --kind phases --op ldmatrix.x4 -o phases.svg",), _draw_phases)
+                   ("'(16,64):(64,1)' --kind phases --op ldmatrix.x4 -o phases.svg",), _draw_phases,
+                   OF_ACCESS)

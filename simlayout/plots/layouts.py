@@ -11,7 +11,7 @@ from simlayout.algebra.notation import as_layout, in_two_modes
 from simlayout.errors import LayoutError
 from simlayout.hardware.banks.model import BANKS, WORD_BYTES
 from simlayout.plots.aliases import Axes, SeveralAxes
-from simlayout.plots.kinds import Kind
+from simlayout.plots.kinds import OF_TILE, Kind
 from simlayout.plots.panel import MOST, Box, Panel, draw, together
 from simlayout.plots.style import SLIDE
 from simlayout.proofs.natural import CHUNK_BYTES
@@ -212,4 +212,5 @@ def _draw_layout(request):
 
 
 LAYOUT_KIND = Kind("layout", "a LAYOUT, --by offset, bank or chunk: where each coordinate lies, and what lies where",
-                   ("'Sw<3,3,3> o (16,64):(64,1)' --kind layout --by bank -o layout.svg",), _draw_layout)
+                   ("'Sw<3,3,3> o (16,64):(64,1)' --kind layout --by bank -o layout.svg",), _draw_layout,
+                   (*OF_TILE, "by"))

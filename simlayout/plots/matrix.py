@@ -8,7 +8,7 @@ from simlayout.algebra.layout import flatten
 from simlayout.codegen.notations import open_names
 from simlayout.errors import LayoutError
 from simlayout.plots.aliases import Axes
-from simlayout.plots.kinds import Kind
+from simlayout.plots.kinds import OF_TILE, Kind
 from simlayout.plots.panel import Box, Panel, draw
 
 WITHIN, BANK, LINE = "within", "bank", "line"
@@ -101,4 +101,4 @@ def _draw_f2(request):
 
 
 F2_KIND = Kind("f2", "a LAYOUT whose bits XOR: its matrix over F2",
-               ("'Sw<3,3,3> o (16,64):(64,1)' --kind f2 -o matrix.svg",), _draw_f2)
+               ("'Sw<3,3,3> o (16,64):(64,1)' --kind f2 -o matrix.svg",), _draw_f2, OF_TILE)

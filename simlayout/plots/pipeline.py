@@ -168,4 +168,5 @@ def _draw_pipeline(request):
 
 PIPELINE_KIND = Kind("pipeline", "a kernel with stages: what threads or TMA copy, what is read and released when, as the "
                      "CPU machine runs it", ("mma_permuted --kind pipeline --stages 3 -o pipeline.svg",
-                                         "wgmma_specialized --kind pipeline --steps 8 -o tma.svg"), _draw_pipeline)
+                                         "wgmma_specialized --kind pipeline --steps 8 -o tma.svg"), _draw_pipeline,
+                     ("stages", "steps"))

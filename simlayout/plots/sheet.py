@@ -261,4 +261,5 @@ def _draw_plan(request):
 
 PLAN_KIND = Kind("plan", "a kernel (see `simlayout kernels`), -M -N -K (default: 4096 each), --stages: its accesses, "
                  "wavefronts and shares of the clocks",
-                 ("mma_permuted --kind plan -M 4096 -N 4096 -K 4096 -o plan.svg",), _draw_plan)
+                 ("mma_permuted --kind plan -M 4096 -N 4096 -K 4096 -o plan.svg",), _draw_plan,
+                 ("M", "N", "K", "stages"))

@@ -135,6 +135,13 @@ REFUSED = [
     ([TILE, "--kind", "layout", "--by", "x"], "invalid"), (["mma_permuted", "--kind", "plan", "--stages", "9"], "stages"),
     (["(128,128):(1,129)", "--kind", "layout"], "draw a part"), (["m12n8", "--kind", "tmem"], "has no M 12"),
     (["m128", "--kind", "tmem"], "no accumulator 'm128'"),
+    ([TILE, "--stages", "3"], "--stages is of --kind plan, pipeline, not of banks"),
+    ([TILE, "--kind", "layout", "--op", "ld.shared.b32"], "--op is of --kind banks, compare, phases, copy"),
+    ([TILE, "--kind", "layout", "--arch", "gfx942"], "not of layout"), ([TILE, "-M", "3"], "-M is of --kind plan"),
+    (["SWIZZLE_32B", "--kind", "tma", "--dtype", "f32"], "--dtype is of"), ([TILE, "--operand", "B"], "of --kind fragment"),
+    ([TILE, "--with", TILE], "--with is of --kind compare"), ([TILE, "--by", "bank"], "--by is of --kind layout"),
+    (["mma_base"], "mma_base is a kernel, and --kind banks draws a layout: give --kind plan or pipeline"),
+    (["m16n8k16.f32.f16.f16.f32", "--kind", "layout"], "draws a layout: give --kind fragment"),
 ]
 
 

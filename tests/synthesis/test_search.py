@@ -404,6 +404,8 @@ def test_the_command_has_constraints(capsys):
     (["(16,64):(64,1)", "--set", "stages=3"], "give --kernel NAME"), (["--kernel", "mma_bse"], "unknown kernel"),
     (["--kernel", "mma_base", "--set", "stages"], "write OPTION=VALUE"),
     (["--kernel", "mma_base", "--op", "ldmatrix.x4"], "brings its own accesses"),
+    (["(16,64):(64,1)", "--tma", "--layers", "2"], "leave out --families and --layers"),
+    (["(16,64):(64,1)", "--tma", "--families", "pad"], "instead of families"),
     (["(16,64):(64,1)", "--rearrange", "--tma"], "leaves the layout as it is")])
 def test_the_command_refuses_what_it_cannot_search(capsys, words, fault):
     assert main(["search", *words]) == 2
