@@ -7,6 +7,7 @@ import json
 import re
 import statistics
 import sys
+from itertools import product
 from pathlib import Path
 
 from cuda_kernels.bench import default_variants, grouped, record
@@ -151,14 +152,16 @@ def epilogues():
 
 
 def groups():
-    """One list of cells per number of groups and GPU: of its products, the shares beside a loop and beside torch's grouped
-    one."""
+    """One list of cells per number of groups and GPU, without scales of blocks and with them: of its products, the shares
+    beside a loop and beside torch's grouped one."""
     found = {gpu: record.read(DATA / f"{gpu}_grouped_bench.json").of("grouped") for gpu in ("h200", "h100")}
-    for count in sorted({row.problem.groups for row in found["h200"]}):
+    for blocks, count in product((False, True), sorted({row.problem.groups for row in found["h200"]})):
         for gpu, rows in found.items():
-            beside = [[row for row in rows if (row.problem.groups, row.label) == (count, label)]
-                      for label in (grouped.LOOP, grouped.TORCH)]
-            yield [str(count), gpu.upper(), str(len(beside[0])), *(cell for of in beside for cell in _summed("", of)[4:])]
+            of = [row for row in rows if (row.problem.groups, row.problem.scaled == "1x128") == (count, blocks)]
+            loop, torch = ([row for row in of if row.label == label] for label in (grouped.LOOP, grouped.TORCH))
+            if loop:
+                yield [f"{count}{', scales of blocks' * blocks}", gpu.upper(), str(len(loop)), *_summed("", loop)[4:],
+                       *(_summed("", torch)[4:] if torch else ["", ""])]
 
 
 def rungs():
@@ -214,10 +217,10 @@ def markdown(head, rows):
 
 def tables():
     """{name: text} of the tables in the README and the guide."""
-    product = ["product", "rows", "microseconds", "TFLOP/s", "of cuBLAS", "least to most"]
+    shapes = ["product", "rows", "microseconds", "TFLOP/s", "of cuBLAS", "least to most"]
     return {
-        "few products": markdown(product, few_products()),
-        "products": markdown(product, products()),
+        "few products": markdown(shapes, few_products()),
+        "products": markdown(shapes, products()),
         "drawn": markdown(["products", "GPU", "number", "of cuBLAS", "least to most", "below 0.95"], drawn()),
         "overlaps": markdown(["a product", "GPU", "number", "of cuBLAS if it waits", "if it overlaps", "microseconds saved"],
                              overlaps()),

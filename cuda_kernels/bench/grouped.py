@@ -16,15 +16,22 @@ LOOP, TORCH = LABELS = "beside a loop", "beside torch's grouped"
 MIXTRAL, DEEPSEEK_UP, DEEPSEEK_DOWN = (14336, 4096), (4096, 7168), (7168, 2048)
 """N, K: an expert's first two matrices in Mixtral 8x7B, each; in DeepSeek-V3 both together, and its last one."""
 
-SHAPES = ((8, 64, MIXTRAL, "bf16"), (8, 4096, MIXTRAL, "bf16"), (8, 16384, MIXTRAL, "bf16"), (8, 16384, MIXTRAL, "e4m3"),
-          (64, 512, DEEPSEEK_UP, "bf16"), (64, 16384, DEEPSEEK_UP, "bf16"), (64, 16384, DEEPSEEK_DOWN, "bf16"),
-          (64, 16384, DEEPSEEK_UP, "e4m3"), (64, 65536, DEEPSEEK_DOWN, "e4m3"),
-          (256, 1024, DEEPSEEK_UP, "bf16"), (256, 8192, DEEPSEEK_DOWN, "bf16"), (256, 32768, DEEPSEEK_UP, "bf16"),
-          (256, 8192, DEEPSEEK_UP, "e4m3"), (256, 65536, DEEPSEEK_UP, "e4m3"))
-"""Groups, rows of all of them, (N, K) of each group's matrix, dtype; 8-bit floats have a scale for each row and column."""
+SHAPES = ((8, 64, MIXTRAL, ""), (8, 4096, MIXTRAL, ""), (8, 16384, MIXTRAL, ""), (8, 16384, MIXTRAL, "lines"),
+          (64, 512, DEEPSEEK_UP, ""), (64, 16384, DEEPSEEK_UP, ""), (64, 16384, DEEPSEEK_DOWN, ""),
+          (64, 16384, DEEPSEEK_UP, "lines"), (64, 65536, DEEPSEEK_DOWN, "lines"),
+          (256, 1024, DEEPSEEK_UP, ""), (256, 8192, DEEPSEEK_DOWN, ""), (256, 32768, DEEPSEEK_UP, ""),
+          (256, 8192, DEEPSEEK_UP, "lines"), (256, 65536, DEEPSEEK_UP, "lines"),
+          (8, 16384, MIXTRAL, "1x128"), (64, 16384, DEEPSEEK_UP, "1x128"), (64, 65536, DEEPSEEK_DOWN, "1x128"),
+          (256, 65536, DEEPSEEK_UP, "1x128"))
+"""Groups, rows of all of them, (N, K) of each group's matrix, what of e4m3 has a scale of its own; bf16 has none."""
 
-PRODUCTS = [Product(rows, *matrix, dtype, "NT", "lines" * (dtype == "e4m3"), groups)
-            for groups, rows, matrix, dtype in SHAPES]
+
+def product(groups, rows, matrix, scaled):
+    """The Product of what is in SHAPES."""
+    return Product(rows, *matrix, "e4m3" if scaled else "bf16", "NT", scaled, groups)
+
+
+PRODUCTS = [product(*shape) for shape in SHAPES]
 
 
 def drawn(seed, count=10, most=4 << 30):
@@ -36,11 +43,20 @@ def drawn(seed, count=10, most=4 << 30):
         return multiple * round(least * (most / least) ** source.random() / multiple)
 
     while len(found) < count:
-        groups, dtype = size(4, 160, 1), ("bf16", "e4m3")[len(found) % 2]
+        groups, scaled = size(4, 160, 1), ("", "lines")[len(found) % 2]
         rows, N, K = round(groups * size(4, 1500, 1)), size(1024, 8192, 64), size(1024, 8192, 64)
-        made = Product(rows, N, K, dtype, "NT", "lines" * (dtype == "e4m3"), groups)
+        made = product(groups, rows, (N, K), scaled)
         found += [made] if made.nbytes <= most else []
     return found
+
+
+ROWS = 16
+"""Groups with scales of blocks have multiples of so many rows, because cuBLAS asks it of a product."""
+
+
+def labels(problem):
+    """Those of LABELS that a Product is measured beside: torch's grouped product knows no scales of blocks."""
+    return (LOOP,) if problem.scaled == "1x128" else LABELS
 
 
 class Beside:
@@ -51,7 +67,9 @@ class Beside:
         if not hasattr(library, "torch"):
             raise DeviceError(f"grouped products are measured beside torch's, and here is {library.version}: pip install "
                               "torch")
-        self._library, self._label, self._sizes = library, label, sizes_of(problem.M, problem.groups)
+        step = ROWS if problem.scaled == "1x128" else 1
+        self._library, self._label = library, label
+        self._sizes = [step * size for size in sizes_of(problem.M // step, problem.groups)]
 
     def __getattr__(self, name):
         return getattr(self._library, name)
@@ -63,9 +81,7 @@ class Beside:
         for matrix in b:                                 # one at a time: 8-bit floats are rounded from numbers of 32 bits
             matrix.copy_(library.normal((N, K), problem.dtype))
         offsets = torch.tensor(self._sizes, device="cuda").cumsum(0).to(torch.int32)
-        shapes = ((rows, 1), (problem.groups, N)) if problem.scaled else ()
-        scales = [torch.rand(*shape, device="cuda") + 0.5 for shape in shapes]
-        return a, b.transpose(1, 2), library.empty((rows, N), problem.out), offsets, *scales
+        return a, b.transpose(1, 2), library.empty((rows, N), problem.out), offsets, *library.scales(problem)
 
     def multiply(self, a, b, out, offsets, *scales):
         """out = a @ b group by group; torch's grouped product makes an array of its own."""
@@ -81,19 +97,21 @@ class Beside:
         start = 0
         for i, size in enumerate(self._sizes):
             mine = slice(start, start + size)
-            if size and scales:                          # cuBLAS wants scales that start on 16 bytes
-                scale_a, scale_b = self._aligned(scales, mine, i)
+            if size and scales:
+                scale_a, scale_b = self._of_group(scales, mine, i)
                 self._library.multiply(a[mine], b[i], out[mine], {"scale_a": scale_a, "scale_b": scale_b})
             elif size:
                 self._library.multiply(a[mine], b[i], out[mine])
             start += size
 
-    def _aligned(self, scales, rows, group):
-        """(scale_a, scale_b) of a group, copied once."""
+    def _of_group(self, scales, rows, group):
+        """(scale_a, scale_b) of a group, copied once: cuBLAS wants scales that start on 16 bytes, and those of blocks column
+        by column, one behind another."""
         kept = self.__dict__.setdefault("_scales", {})
         key = scales[0].data_ptr(), group
         if key not in kept:
-            kept[key] = scales[0][rows].clone(), scales[1][group:group + 1].clone()
+            of_b = scales[1][group] if scales[1].ndim == 3 else scales[1][group:group + 1].clone()
+            kept[key] = scales[0][rows].t().clone().t(), of_b
         return kept[key]
 
 
@@ -106,5 +124,5 @@ def prepared(kernel, a, b, out, offsets, *scales, overlap=True):
 
 
 def cases(products):
-    """What a set measures: each of some products beside both."""
-    return [(label, problem, "auto") for problem in products for label in LABELS]
+    """What a set measures: each of some products beside what there is."""
+    return [(label, problem, "auto") for problem in products for label in labels(problem)]

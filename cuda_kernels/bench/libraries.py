@@ -97,16 +97,17 @@ class Torch(Library):
         named = {name: self.normal((problem.N,) if name == "bias" else (problem.M, problem.N), problem.out)
                  for name in words.reads}
         named |= {"activation": words.activation} if words.activation else {}
-        named |= dict(zip(("scale_a", "scale_b"), self._scales(problem)))
+        named |= dict(zip(("scale_a", "scale_b"), self.scales(problem)))
         return (named,) if named else ()
 
-    def _scales(self, problem):
-        """(scale_a, scale_b) of a Product; () of one without."""
+    def scales(self, problem):
+        """(scale_a, scale_b) of a Product, of groups with a first dimension of these in the second; () of one without."""
         (M, N), deep = (problem.M, problem.N), -(-problem.K // 128)
         lines = -(-deep // 4) * 4                        # cuBLAS reads the scales of B so far apart
-        shapes = {"": (), "tensor": ((1, 1), (1, 1)), "lines": ((M, 1), (1, N)), "1x128": ((deep, M), (-(-N // 128), lines))}
+        blocks = (deep, M), (*(problem.groups,) * (problem.groups > 0), -(-N // 128), lines)
+        shapes = {"": (), "tensor": ((1, 1), (1, 1)), "lines": ((M, 1), (problem.groups or 1, N)), "1x128": blocks}
         made = [self.torch.rand(*shape, device="cuda") + 0.5 for shape in shapes[problem.scaled]]
-        return [x[:, :deep].t() if i else x.t() for i, x in enumerate(made)] if problem.scaled == "1x128" else made
+        return [x[..., :deep].mT if i else x.t() for i, x in enumerate(made)] if problem.scaled == "1x128" else made
 
     def empty(self, shape, dtype):
         """An array whose elements are not set."""

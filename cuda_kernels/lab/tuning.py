@@ -133,7 +133,7 @@ def measure(library, problem, configs, seconds, source):
 def beside(library, problem):
     """What a Product is measured beside: a library's cuBLAS, or of groups a loop over that, and the library's grouped
     product."""
-    return [grouped.Beside(library, problem, label) for label in grouped.LABELS] if problem.groups else [library]
+    return [grouped.Beside(library, problem, label) for label in grouped.labels(problem)] if problem.groups else [library]
 
 
 def measure_all(library, work, seconds, source):

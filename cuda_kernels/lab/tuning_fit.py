@@ -19,6 +19,7 @@ import numpy as np
 from cuda_kernels.bench.command import ended_by, parser_of
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.matmul.choose.figures import FIGURES, Figures
+from cuda_kernels.matmul.choose.grouped import along_groups, work_of_groups
 from cuda_kernels.matmul.choose.model import Estimates, in_16_bits, misalignment_of
 from cuda_kernels.matmul.choose.rates import RATES, Rates
 from simlayout.errors import DeviceError, ParseError
@@ -42,11 +43,13 @@ START = replace(RATES, row_power_share=0.0)
 
 @dataclass(frozen=True)
 class Measured:
-    """A record. gpu: on which it was measured; narrow: whether A and B are of 8 bits; estimates: of its configurations;
-    problems: (M, N, K) each, K in pairs of 8-bit elements; cublas: microseconds of each. product, tried, times: arrays with
-    an item per measurement: numbers of the product and of the configuration, and microseconds."""
+    """A record. gpu: on which it was measured; grouped: whether rows belong to groups; narrow: whether A and B are of 8
+    bits; estimates: of its configurations; problems: (M, N, K, groups or 1) each, K in pairs of 8-bit elements; cublas:
+    microseconds of each. product, tried, times: arrays with an item per measurement: numbers of the product and of the
+    configuration, and microseconds."""
 
     gpu: Figures
+    grouped: bool
     narrow: bool
     estimates: Estimates
     problems: tuple
@@ -63,9 +66,12 @@ class Measured:
     @cached_property
     def of_each(self):
         """(the estimates of each measurement's configuration, their work)."""
-        M, N, K = np.array(self.problems)[self.product].T
-        estimates = self.estimates.take(self.tried)
-        return estimates, estimates.work(M, N, K, 1, self.gpu, misalignment_of(K), narrow=self.narrow)
+        M, N, K, groups = np.array(self.problems)[self.product].T
+        estimates, product = self.estimates.take(self.tried), (K, groups, self.gpu, misalignment_of(K))
+        if self.grouped:
+            estimates = along_groups(estimates)
+            return estimates, work_of_groups(estimates, M, N, *product, self.narrow)
+        return estimates, estimates.work(M, N, *product, narrow=self.narrow)
 
     @cached_property
     def least(self):
@@ -115,43 +121,44 @@ def read(*paths):
     there are several."""
     found = read_each(*paths)
     if len(found) != 1:
-        raise ParseError(f"these are records of {len(found)} GPUs or widths of A and B: read those of one at a time")
+        raise ParseError(f"these are records of {len(found)} GPUs or widths of A and B, or of groups and others: read those "
+                         "of one at a time")
     return found[0]
 
 
 def read_each(*paths):
-    """A Measured for each GPU on which `cuda_kernels.lab.tuning` wrote these files, as they are or compressed by xz, and
-    for A and B of 16 bits and of 8; ParseError for others. It lacks what is never chosen, as slices that cut nothing, and
-    what estimates know nothing of, as C that is stored by sectors."""
-    configs, rows_of = {}, {}                            # configuration -> its number; (GPU's name, narrow) -> rows
+    """A Measured for each GPU on which `cuda_kernels.lab.tuning` wrote these files, as they are or compressed by xz, for
+    products in groups and others, and for A and B of 16 bits and of 8; ParseError for other files. It lacks what is never
+    chosen, as slices that cut nothing, and what estimates know nothing of, as C that is stored by sectors."""
+    configs, rows_of = {}, {}                            # configuration -> its number; (GPU, grouped, narrow) -> rows
     for path in paths:
         try:
             data = Path(path).read_bytes()
             record = json.loads(lzma.decompress(data) if Path(path).suffix == ".xz" else data)
             numbers = [configs.setdefault(Hopper(**options), len(configs)) for options in record["configs"]]
-            if not record["rows"] or any(len(shape) < 4 or not measured for shape, _, measured in record["rows"]):
+            if not record["rows"] or any(len(shape) < 4 or not measured for shape, _, measured, *_ in record["rows"]):
                 raise ParseError("a product lacks its M, N, K or dtype, or has no times, or there is none")
-            for (M, N, K, dtype, *_), cublas, measured in record["rows"]:
-                deep, narrow = in_16_bits(int(K), dtype)
-                rows_of.setdefault((str(record["device"]), narrow), []).append(
-                    ((int(M), int(N), deep), cublas, [(numbers[i], float(us)) for i, us in measured]))
+            for (M, N, K, dtype, *scaled_and_groups), cublas, measured, *_ in record["rows"]:
+                (deep, narrow), groups = in_16_bits(int(K), dtype), int((scaled_and_groups[1:] or [0])[0])
+                rows_of.setdefault((str(record["device"]), groups > 0, narrow), []).append(
+                    ((int(M), int(N), deep, max(groups, 1)), cublas, [(numbers[i], float(us)) for i, us in measured]))
         except (ValueError, KeyError, TypeError, IndexError, lzma.LZMAError) as error:
             raise ParseError(f"{path} is no record of cuda_kernels.lab.tuning: {error}") from None
-    unknown = sorted({device for device, _ in rows_of} - set(FIGURES))
+    unknown = sorted({device for device, *_ in rows_of} - set(FIGURES))
     if unknown or not rows_of:
         raise ParseError(f"records of {', '.join(unknown) or 'nothing'}: read those of {' or '.join(FIGURES)}")
     estimates = Estimates(tuple(configs))
     estimated = np.array([config.store != "sectors" for config in configs])
-    return [_measured(FIGURES[device], narrow, estimates, estimated, rows) for (device, narrow), rows in rows_of.items()]
+    return [_measured(FIGURES[device], *kind, estimates, estimated, rows) for (device, *kind), rows in rows_of.items()]
 
 
-def _measured(gpu, narrow, estimates, estimated, rows):
+def _measured(gpu, grouped, narrow, estimates, estimated, rows):
     """The Measured of [(problem, cuBLAS's microseconds, [(configuration's number, microseconds)])]. estimated: bool
     [configurations]."""
     problems, cublas, measured = zip(*rows)
     tried, times = np.array([pair for pairs in measured for pair in pairs]).T
     product = np.repeat(np.arange(len(measured)), [len(pairs) for pairs in measured])
-    result = Measured(gpu, narrow, estimates, problems, cublas, product, tried.astype(int), times)
+    result = Measured(gpu, grouped, narrow, estimates, problems, cublas, product, tried.astype(int), times)
     result = result.of(estimated[result.tried])
     result = result.of(np.isfinite(result.estimated(START)))
     if not len(result.times):

@@ -5,8 +5,9 @@
 
 Prints what choosing by the estimates costs without trees, and with trees that never saw the product in question: the
 products are split into FOLDS parts, and each part is estimated by trees learned from the others. --write learns from all
-of them. Records may be of several GPUs; one that is named twice counts twice. --kept learns nothing, needs no CatBoost,
-and prints what choosing by the trees that `matmul` has now costs at these records.
+of them. Records may be of several GPUs; one that is named twice counts twice. Products in groups have trees of their own, so
+their records are learned from alone. --kept learns nothing, needs no CatBoost, and prints what choosing by the trees that
+`matmul` and `grouped_matmul` have now costs at these records.
 """
 
 import json
@@ -20,15 +21,18 @@ from cuda_kernels.bench.command import ended_by, parser_of
 from cuda_kernels.lab.tuning_fit import START, read_each, summary
 from cuda_kernels.matmul.choose.figures import FIGURES
 from cuda_kernels.matmul.choose.trees import Trees, features
-from simlayout.errors import DeviceError
+from simlayout.errors import DeviceError, SimlayoutError
 from simlayout.files import check_writable
 
 FOLDS = 5
-SETTINGS = dict(iterations=600, depth=7, learning_rate=0.15, l2_leaf_reg=20, loss_function="RMSE", random_seed=1,
+SETTINGS = dict(depth=7, learning_rate=0.15, l2_leaf_reg=20, loss_function="RMSE", random_seed=1,
                 thread_count=1, allow_writing_files=False, verbose=False)
 """Of CatBoost. By trees that never saw the product, of 16 bits: 1000 of depth 8 at a rate of 0.1, three times as large,
 chose as well on an H100 and 0.1 percent better on an H200; 300 of depth 6 at 0.2, a quarter of the size, 0.7 and 0.3 percent
 worse. What they chose was below 0.95 of cuBLAS at 6.4 and 6.0 percent of the products, what these choose at 4.1 and 5.0."""
+
+TREES = {False: 600, True: 200}
+"""How many, by whether products are grouped: of groups 600 chose no better, at 42 products of an H100 and 28 of an H200."""
 
 
 def target(measured, plain):
@@ -45,9 +49,10 @@ def table_of(measured, plain):
 
 @dataclass(frozen=True)
 class Lesson:
-    """What trees learn from the Measured of several GPUs, behind one another: table: of `features`; logarithms: as `learn`
-    takes them; weights, problem: of each measurement, how much it counts and of which (M, N, K)."""
+    """What so many trees learn from the Measured of several GPUs, behind one another: table: of `features`; logarithms: as
+    `learn` takes them; weights, problem: of each measurement, how much it counts and of which (M, N, K, groups or 1)."""
 
+    many: int
     table: np.ndarray
     logarithms: np.ndarray
     weights: np.ndarray
@@ -55,31 +60,32 @@ class Lesson:
 
     def of(self, measurements):
         """The Lesson of some of the measurements alone."""
-        return Lesson(self.table[:, measurements], self.logarithms[measurements], self.weights[measurements],
+        return Lesson(self.many, self.table[:, measurements], self.logarithms[measurements], self.weights[measurements],
                       self.problem[measurements])
 
     @property
     def trees(self):
         """The Trees that it teaches."""
-        return learn(self.table, self.logarithms, self.weights)
+        return learn(self.many, self.table, self.logarithms, self.weights)
 
 
 def lesson_of(each, plains):
     """The Lesson of some Measured, whose estimates without trees are `plains`."""
-    return Lesson(np.concatenate([table_of(m, plain) for m, plain in zip(each, plains)], 1),
+    return Lesson(TREES[each[0].grouped],
+                  np.concatenate([table_of(m, plain) for m, plain in zip(each, plains)], 1),
                   np.concatenate([target(m, plain) for m, plain in zip(each, plains)]),
                   np.concatenate([m.weights for m in each]),
                   np.concatenate([np.array(m.problems)[m.product] for m in each]))
 
 
-def learn(table, logarithms, weights):
-    """Trees fitted to `logarithms`, float64 [measurements], over a table of `features`; weights: how much each measurement
-    counts. Raises DeviceError without CatBoost."""
+def learn(many, table, logarithms, weights):
+    """So many Trees fitted to `logarithms`, float64 [measurements], over a table of `features`; weights: how much each
+    measurement counts. Raises DeviceError without CatBoost."""
     try:
         from catboost import CatBoostRegressor
     except ImportError:
         raise DeviceError("learning needs CatBoost: pip install 'simlayout[tuning]'") from None
-    model = CatBoostRegressor(**SETTINGS)
+    model = CatBoostRegressor(iterations=many, **SETTINGS)
     model.fit(table.T, logarithms, sample_weight=weights)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.json"
@@ -129,6 +135,8 @@ def main(arguments=None):
     if options.write:
         check_writable(options.write)
     each = read_each(*options.records)
+    if len({measured.grouped for measured in each}) > 1 and not options.kept:
+        raise SimlayoutError("these are records of products in groups and of others: learn from them one after the other")
     plains = [measured.estimated(START) for measured in each]
     _print("without trees", each, plains)
     if options.kept:
@@ -148,7 +156,8 @@ def _print(title, each, estimated):
     """Prints the `summary` of each Measured with some estimates, by GPU and width of A and B."""
     for measured, times in zip(each, estimated):
         gpu = next(name for name, figures in FIGURES.items() if figures == measured.gpu)
-        print(f"{title}, {gpu}, {8 if measured.narrow else 16} bits: {summary(measured, times)}", flush=True)
+        kind = f"{8 if measured.narrow else 16} bits" + " in groups" * measured.grouped
+        print(f"{title}, {gpu}, {kind}: {summary(measured, times)}", flush=True)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from host_kit import install
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cuda_kernels.bench import grouped, record, timing
+from cuda_kernels.bench import grouped, libraries, record, timing
 from cuda_kernels.bench.programs import programs, wanted_of
 from cuda_kernels.bench.record import Product, Row
 from cuda_kernels.bench.sets import cases_of
@@ -23,10 +23,12 @@ def test_sizes_are_those_of_their_seed_and_add_up_to_the_rows(rows, groups, seed
     assert sizes == grouped.sizes_of.__wrapped__(rows, groups, seed)
 
 
-def test_each_product_is_measured_beside_both_and_compiled_once(monkeypatch):
+def test_each_product_is_measured_beside_both_if_torch_knows_its_scales_and_compiled_once(monkeypatch):
     install(monkeypatch)
     cases = cases_of(["grouped"])
-    assert [case.label for case in cases] == [grouped.LOOP, grouped.TORCH] * len(grouped.PRODUCTS)
+    beside = {p: [case.label for case in cases if case.problem == p] for p in grouped.PRODUCTS}
+    assert all(labels == [grouped.LOOP] + [grouped.TORCH] * (p.scaled != "1x128") for p, labels in beside.items())
+    assert {p.scaled for p in beside} == {"", "lines", "1x128"}
     assert {case.problem.groups for case in cases} == {8, 64, 256}
     made = programs(cases, driver.cuda())
     assert all(p.kernel.options.grouped for p in made) and len(made) == len(cases)
@@ -62,6 +64,13 @@ class Array(np.ndarray):
     def clone(self):
         return self.copy()
 
+    def t(self):
+        return self.T
+
+    @property
+    def mT(self):
+        return self.swapaxes(-1, -2)
+
     def data_ptr(self):
         return self.ctypes.data
 
@@ -93,6 +102,22 @@ def test_scales_are_cut_to_each_group_once_and_torch_is_given_all():
     grouped.Beside(library, problem, grouped.TORCH).multiply(a, b, out, "offsets", *scales)
     (_, given_scales, options) = library.asked[-1]
     assert options["offs"] == "offsets" and given_scales[1] is scales[1]
+
+
+def test_groups_with_scales_of_blocks_have_rows_and_scales_as_cublas_takes_them():
+    library, problem = Made(), Product(320, 256, 640, "e4m3", scaled="1x128", groups=3)
+    given = []
+    library.multiply = lambda a, b, out, named: given.append((len(a), named["scale_a"], named["scale_b"]))
+    library.torch.rand = lambda *shape, device: np.random.default_rng(0).random(shape).view(Array)
+    scales = libraries.Torch.scales(library, problem)
+    a, b, out = np.ones((320, 640)), np.ones((3, 640, 256)), np.zeros((320, 256), np.float32)
+    grouped.Beside(library, problem, grouped.LOOP).multiply(a, b, out, None, *scales)
+    ends = np.cumsum([0, *(rows for rows, *_ in given)])
+    assert ends[-1] == 320 and all(rows % grouped.ROWS == 0 for rows, *_ in given)
+    for i, (rows, of_rows, of_columns) in enumerate(given):
+        np.testing.assert_array_equal(of_rows, scales[0][ends[i]:ends[i + 1]])
+        assert of_rows.shape == (rows, 5) and of_rows.strides == (8, 8 * rows)
+        assert of_columns.shape == (5, 2) and of_columns.strides == (8, 8 * 8)       # columns begin 8 scales apart, not 5
 
 
 def test_groups_are_not_measured_without_torch():

@@ -247,12 +247,15 @@ def test_records_of_an_unknown_gpu_and_of_two_are_refused(tmp_path):
         tuning_fit.read(DATA / "h200_few.json.xz", DATA / "h100_unseen.json.xz")
 
 
-def test_records_of_8_bits_are_read_apart_in_pairs_of_elements(tmp_path):
-    rows = [[[64, 72, 80, "f16"], 1.0, [[0, 2.0]]], [[64, 72, 85, "e4m3", "lines"], 1.0, [[0, 3.0]]]]
+def test_records_of_8_bits_in_pairs_of_elements_and_those_of_groups_are_read_apart(tmp_path):
+    rows = [[[64, 72, 80, "f16"], 1.0, [[0, 2.0]]], [[64, 72, 85, "e4m3", "lines"], 1.0, [[0, 3.0]]],
+            [[64, 72, 80, "bf16", "", 4], 1.0, [[0, 2.0]], 1.5], [[64, 72, 80, "e4m3", "1x128", 4], 1.0, [[0, 2.0]]]]
     (tmp_path / "x.json").write_text(json.dumps({"device": "NVIDIA H200", "configs": [{}], "rows": rows}))
-    wide, narrow = tuning_fit.read_each(tmp_path / "x.json")
-    assert (wide.narrow, wide.problems, narrow.narrow, narrow.problems) == (False, ((64, 72, 80),), True, ((64, 72, 43),))
-    assert not wide.of_each[1].narrow and narrow.of_each[1].narrow and narrow.times == 3
+    found = tuning_fit.read_each(tmp_path / "x.json")
+    assert [(m.grouped, m.narrow, m.problems) for m in found] == [
+        (False, False, ((64, 72, 80, 1),)), (False, True, ((64, 72, 43, 1),)),
+        (True, False, ((64, 72, 80, 4),)), (True, True, ((64, 72, 40, 4),))]
+    assert [bool(m.of_each[1].narrow) for m in found] == [False, True] * 2 and found[1].times == 3
 
 
 def test_a_compressed_record_is_read_as_it_was(tmp_path):

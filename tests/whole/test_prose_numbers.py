@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from places import DATA, ROOT
 
-from cuda_kernels.bench import default_variants, record
+from cuda_kernels.bench import default_variants, grouped, record
 from cuda_kernels.bench import steps as ladder
 from cuda_kernels.lab import stalls, tuning_fit
 from cuda_kernels.matmul.choose import trees
@@ -188,6 +188,26 @@ def test_what_rates_and_trees_have_learned_from():
          "of 8 bits from {} at {}".format(*learned[H200, True]),
          "and from {} at {}, of {} kernels".format(*learned[h100, True], in_all),
          f"a sum of {len(trees.learned().feature)} regression trees")
+
+
+def test_what_trees_of_groups_have_learned_from():
+    found = tuning_fit.read_each(*(DATA / name for name in json.loads(trees.OF_GROUPS.read_text())["records"]))
+    times, products = ({gpu: sum(count(m) for m in found if m.gpu == gpu) for gpu in FIGURES.values()}
+                       for count in (lambda m: len(m.times), lambda m: len(m.problems)))
+    h100 = FIGURES["NVIDIA H100 80GB HBM3"]
+    says("choosing", f"{len(trees.learned(trees.OF_GROUPS).feature)} trees of their own",
+         f"{times[H200]:,} times at {products[H200]} such products of an H200",
+         f"and {times[h100]:,} at {products[h100]} of an H100",
+         f"| {products[H200]} in groups on an H200", f"| {products[h100]} in groups on an H100")
+    drawn = record.read(DATA / "h200_grouped_bench.json").of("groups")
+    made = [[row.share for row in drawn if row.label == label] for label in (grouped.LOOP, grouped.TORCH)]
+    loop, torch = (f"({min(shares):.2f} to {max(shares):.2f})" for shares in made)
+    means = [f"{geometric_mean(shares):.2f}" for shares in made]
+    says("matmul", f"an H200 made {means[0]} of a loop {loop} and {means[1]} of torch's grouped product {torch}")
+    beside = read("h100_groups_in_clusters.json")["rows"]
+    best = [min(row["configurations"].items(), key=lambda item: item[1])[0] for row in beside]
+    clusters = {name for row in beside for name in row["configurations"] if " c1x1 " not in name}
+    assert all(" c1x1 " in name for name in best) and len(clusters) == 18
 
 
 def test_how_often_an_h100s_best_of_the_likeliest_falls_short_of_cublas():

@@ -158,8 +158,8 @@ RULES = (
          lambda c: "pingpong needs persistent=True, slices=1 and tile_m=64, or 128 with bands=2: its two consumers have a "
                    "tile each"),
     Rule(lambda c: c.grouped and c.sharing > 1,
-         lambda c: "grouped needs cluster_m=cluster_n=1: an H100 was no faster with clusters, and failed with one of them, "
-                   "which is not explained"),
+         lambda c: "grouped needs cluster_m=cluster_n=1: at no product that was measured was a cluster faster "
+                   "(tests/data/h100_groups_in_clusters.json)"),
     Rule(lambda c: c.grouped and (c.slices > 1 or c.split or not c.persistent),
          lambda c: "grouped needs persistent=True, slices=1 and split=False: how many tiles there are, and so which of them "
                    "would be cut, the device alone knows"),

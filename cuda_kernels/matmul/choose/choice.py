@@ -49,7 +49,7 @@ def ranked(wanted, gpu):
     deep, narrow = in_16_bits(wanted.K, wanted.types[0])
     misalignment = misalignment_of(deep if wanted.a_major == "K" else M, deep if wanted.b_major == "K" else N)
     if wanted.grouped:
-        yield from _ranked_groups(wanted, deep, gpu, misalignment)
+        yield from _ranked_groups(wanted, deep, narrow, gpu, misalignment)
         return
     candidates, product = programs_of(wanted.scaled), (M, N, deep, matrices, gpu, misalignment)
     programs = np.argsort(candidates.times(candidates.work(*product), gpu), kind="stable")
@@ -66,10 +66,10 @@ def ranked(wanted, gpu):
                 yield float(times[i]), replace(_without_split(config, wanted, gpu.sms), early=bool(early[i]))
 
 
-def _ranked_groups(wanted, deep, gpu, misalignment):
-    """The same of a grouped product, the fitting ones first."""
-    estimates, times, fit = estimated_groups(wanted, deep, gpu, misalignment)
-    for i in np.lexsort((times, ~fit)).tolist():
+def _ranked_groups(wanted, deep, narrow, gpu, misalignment):
+    """The same of a grouped product."""
+    estimates, times = estimated_groups(wanted, deep, narrow, gpu, misalignment)
+    for i in np.argsort(times, kind="stable").tolist():
         config = suited(estimates.configs[i], wanted)
         if config is not None:
             yield float(times[i]), replace(config, group=int(estimates.group[i]))

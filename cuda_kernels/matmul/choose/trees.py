@@ -15,7 +15,8 @@ import numpy as np
 from simlayout.errors import ParseError, SimlayoutError
 from simlayout.files import write_record
 
-PATH = Path(__file__).with_name("trees.json")
+PATH, OF_GROUPS = (Path(__file__).with_name(name) for name in ("trees.json", "trees_of_groups.json"))
+"""Of plain products and of grouped ones, of which an estimate knows less."""
 
 UNIT = 1e-5
 """The unit of the leaves in a file, which are whole numbers: they are logarithms of the factor, in steps of this."""
@@ -108,6 +109,6 @@ def read(path=PATH):
 
 
 @lru_cache(None)
-def learned():
+def learned(path=PATH):
     """The trees that the estimates are corrected by."""
-    return read()
+    return read(path)
