@@ -21,20 +21,16 @@ from cuda_kernels.intrinsics.cluster import (
     ld_shared_cluster_v4_f32 as ld_shared_cluster_v4_f32, st_async_b128 as st_async_b128, st_async_v4_f32 as st_async_v4_f32
 )
 from cuda_kernels.intrinsics.convert import (
-    cvt_f32_f16_high as cvt_f32_f16_high, cvt_f32_f16_low as cvt_f32_f16_low, cvt_rn_bf16x2_f32 as cvt_rn_bf16x2_f32,
-    cvt_rn_f16x2_f32 as cvt_rn_f16x2_f32
+    cvt_f32_bf16_high as cvt_f32_bf16_high, cvt_f32_bf16_low as cvt_f32_bf16_low, cvt_f32_f16_high as cvt_f32_f16_high,
+    cvt_f32_f16_low as cvt_f32_f16_low, cvt_rn_bf16x2_f32 as cvt_rn_bf16x2_f32, cvt_rn_f16x2_f32 as cvt_rn_f16x2_f32
 )
 from cuda_kernels.intrinsics.copy import (
     atom_add_acq_rel_gpu as atom_add_acq_rel_gpu, cp_async_ca_4 as cp_async_ca_4, cp_async_cg_16 as cp_async_cg_16,
     cp_async_cg_16_zfill as cp_async_cg_16_zfill, cp_async_commit_group as cp_async_commit_group,
-    cp_async_wait_group as cp_async_wait_group, ld_global_b8 as ld_global_b8, ld_global_b16 as ld_global_b16,
-    ld_global_b32 as ld_global_b32, ld_global_b64 as ld_global_b64, ld_global_b128 as ld_global_b128,
+    cp_async_wait_group as cp_async_wait_group, ld_global_b16 as ld_global_b16, ld_global_b128 as ld_global_b128,
     ld_global_bf16_if as ld_global_bf16_if, ld_global_bf16x2_if as ld_global_bf16x2_if, ld_global_f16_if as ld_global_f16_if,
-    ld_global_f16x2_if as ld_global_f16x2_if, ld_global_f32 as ld_global_f32, ld_global_f32_if as ld_global_f32_if,
-    ld_global_f64 as ld_global_f64, ld_relaxed_b128 as ld_relaxed_b128, ld_relaxed_v4_f32 as ld_relaxed_v4_f32,
-    st_global_b8 as st_global_b8, st_global_b16 as st_global_b16, st_global_b32 as st_global_b32,
-    st_global_b128 as st_global_b128, st_global_f32 as st_global_f32, st_global_f64 as st_global_f64,
-    st_global_v4_f32 as st_global_v4_f32, wait_global_at_least as wait_global_at_least
+    ld_global_f16x2_if as ld_global_f16x2_if, ld_global_f32_if as ld_global_f32_if, ld_global_v2_b32 as ld_global_v2_b32,
+    wait_global_at_least as wait_global_at_least
 )
 from cuda_kernels.intrinsics.instruction import (
     Instruction as Instruction, Scalar as Scalar, b32 as b32, f32 as f32, f64 as f64, s32 as s32, u32 as u32, u64 as u64
@@ -43,8 +39,10 @@ from cuda_kernels.intrinsics.lanes import (
     redux_sync_add as redux_sync_add, shfl_sync_idx as shfl_sync_idx, shfl_sync_up_or_zero as shfl_sync_up_or_zero,
     vote_sync_count as vote_sync_count
 )
-from cuda_kernels.intrinsics.ldmatrix import (
-    ldmatrix_sync as ldmatrix_sync, ldmatrix_x1 as ldmatrix_x1, ldmatrix_x2 as ldmatrix_x2, ldmatrix_x4 as ldmatrix_x4
+from cuda_kernels.intrinsics.matrices import (
+    ldmatrix_sync as ldmatrix_sync, ldmatrix_x1 as ldmatrix_x1, ldmatrix_x2 as ldmatrix_x2, ldmatrix_x4 as ldmatrix_x4,
+    stmatrix_x2 as stmatrix_x2, stmatrix_x2_trans as stmatrix_x2_trans, stmatrix_x4 as stmatrix_x4,
+    stmatrix_x4_trans as stmatrix_x4_trans
 )
 from cuda_kernels.intrinsics.mbarrier import (
     cp_async_mbarrier_arrive as cp_async_mbarrier_arrive, fence_mbarrier_init as fence_mbarrier_init,
@@ -56,27 +54,27 @@ from cuda_kernels.intrinsics.mma import (
     mma_m16n8k8_f32_f16_f16_f32 as mma_m16n8k8_f32_f16_f16_f32, mma_m16n8k16_f16_f16_f16_f16 as mma_m16n8k16_f16_f16_f16_f16,
     mma_m16n8k16_f32_f16_f16_f32 as mma_m16n8k16_f32_f16_f16_f32, mma_sync as mma_sync
 )
+from cuda_kernels.intrinsics.plain import (
+    ld_global_b8 as ld_global_b8, ld_global_b32 as ld_global_b32, ld_global_b64 as ld_global_b64,
+    ld_global_f32 as ld_global_f32, ld_global_f64 as ld_global_f64, ld_relaxed_b128 as ld_relaxed_b128,
+    ld_relaxed_v4_f32 as ld_relaxed_v4_f32, ld_shared_b8 as ld_shared_b8, ld_shared_b16 as ld_shared_b16,
+    ld_shared_b32 as ld_shared_b32, ld_shared_b64 as ld_shared_b64, ld_shared_b128 as ld_shared_b128,
+    ld_shared_f32 as ld_shared_f32, ld_shared_f64 as ld_shared_f64, ld_shared_v2_f32 as ld_shared_v2_f32,
+    ld_shared_v4_f32 as ld_shared_v4_f32, ld_volatile_shared_b128 as ld_volatile_shared_b128,
+    ld_volatile_shared_f32 as ld_volatile_shared_f32, ld_volatile_shared_v2_f32 as ld_volatile_shared_v2_f32,
+    st_global_b8 as st_global_b8, st_global_b16 as st_global_b16, st_global_b32 as st_global_b32,
+    st_global_b128 as st_global_b128, st_global_f32 as st_global_f32, st_global_f64 as st_global_f64,
+    st_global_v2_b32 as st_global_v2_b32, st_global_v4_f32 as st_global_v4_f32, st_shared_b8 as st_shared_b8,
+    st_shared_b16 as st_shared_b16, st_shared_b32 as st_shared_b32, st_shared_b64 as st_shared_b64,
+    st_shared_b128 as st_shared_b128, st_shared_f32 as st_shared_f32, st_shared_f64 as st_shared_f64,
+    st_shared_v2_f32 as st_shared_v2_f32, st_shared_v4_f32 as st_shared_v4_f32
+)
 from cuda_kernels.intrinsics.registers import (
     aligned_shared as aligned_shared, clock64 as clock64, cluster_ctarank as cluster_ctarank, ctaid_x as ctaid_x,
     ctaid_y as ctaid_y, ctaid_z as ctaid_z, dynamic_shared as dynamic_shared, here as here, laneid as laneid,
     nctaid_x as nctaid_x, nctaid_y as nctaid_y, nctaid_z as nctaid_z, ntid_x as ntid_x, ntid_y as ntid_y, ntid_z as ntid_z,
     register_array as register_array, setmaxnreg as setmaxnreg, smid as smid, successor as successor, tid_x as tid_x,
     tid_y as tid_y, tid_z as tid_z, uniform as uniform
-)
-from cuda_kernels.intrinsics.shared import (
-    ld_shared_b8 as ld_shared_b8, ld_shared_b16 as ld_shared_b16, ld_shared_b32 as ld_shared_b32,
-    ld_shared_b64 as ld_shared_b64, ld_shared_b128 as ld_shared_b128, ld_shared_f32 as ld_shared_f32,
-    ld_shared_f64 as ld_shared_f64, ld_shared_v2_f32 as ld_shared_v2_f32, ld_shared_v4_f32 as ld_shared_v4_f32,
-    ld_volatile_shared_b128 as ld_volatile_shared_b128, ld_volatile_shared_f32 as ld_volatile_shared_f32,
-    ld_volatile_shared_v2_f32 as ld_volatile_shared_v2_f32, st_shared_b8 as st_shared_b8, st_shared_b16 as st_shared_b16,
-    st_shared_b32 as st_shared_b32, st_shared_b64 as st_shared_b64, st_shared_b128 as st_shared_b128,
-    st_shared_f32 as st_shared_f32, st_shared_f64 as st_shared_f64, st_shared_v2_f32 as st_shared_v2_f32,
-    st_shared_v4_f32 as st_shared_v4_f32, stmatrix_x2 as stmatrix_x2, stmatrix_x2_trans as stmatrix_x2_trans,
-    stmatrix_x4 as stmatrix_x4, stmatrix_x4_trans as stmatrix_x4_trans
-)
-from cuda_kernels.intrinsics.simt import (
-    cvt_f32_bf16_high as cvt_f32_bf16_high, cvt_f32_bf16_low as cvt_f32_bf16_low, ld_global_v2_b32 as ld_global_v2_b32,
-    st_global_v2_b32 as st_global_v2_b32
 )
 from cuda_kernels.intrinsics.wgmma import wgmma_steps as wgmma_steps, wgmma_wait_group as wgmma_wait_group
 from cuda_kernels.intrinsics.wmma import wmma_load as wmma_load, wmma_mma as wmma_mma, wmma_store as wmma_store

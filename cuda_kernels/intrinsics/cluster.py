@@ -1,10 +1,7 @@
 """What reaches beyond the CTA: distributed shared memory, and the kernels before and after this one in the stream."""
 
-import numpy as np
-
 from cuda_kernels.intrinsics.instruction import instruction
-from cuda_kernels.intrinsics.shared import _bytes
-from simlayout.hardware.tables.arch import LANES
+from cuda_kernels.intrinsics.plain import bytes_of, registers_of
 
 
 @instruction("{ .reg .b32 r; mapa.shared::cluster.u32 r, $4, $5; ld.shared::cluster.v4.f32 {$0, $1, $2, $3}, [r]; }",
@@ -12,8 +9,7 @@ from simlayout.hardware.tables.arch import LANES
 def ld_shared_cluster_v4_f32(warp, address, rank):
     """Four f32 per lane from the shared memory of CTA `rank` of the cluster, at this CTA's address for the same place,
     16-byte aligned; what that CTA wrote before a `cluster_sync` is there (PTX ISA: mapa, ld.shared::cluster)."""
-    data = np.ascontiguousarray(warp.peer_load("ld.shared::cluster.b128", address, 16, rank))
-    return tuple(data.view(np.float32).reshape(LANES, 4).T)
+    return registers_of(warp.peer_load("ld.shared::cluster.b128", address, 16, rank), ("f32",) * 4)
 
 
 def _send(type):
@@ -27,14 +23,13 @@ def st_async_v4_f32(warp, address, mbarrier, rank, v0, v1, v2, v3):
     """Four f32 per lane to the shared memory of CTA `rank` of the cluster, at this CTA's address for the same place, 16-byte
     aligned. Nobody waits for them here: their 16 bytes per lane complete on the mbarrier there, at this CTA's address for it
     (PTX ISA: mapa, st.async)."""
-    warp.peer_store_async("st.async.b128", address, _bytes(*(np.asarray(v, np.float32) for v in (v0, v1, v2, v3))),
-                          rank, mbarrier)
+    warp.peer_store_async("st.async.b128", address, bytes_of((v0, v1, v2, v3), ("f32",) * 4), rank, mbarrier)
 
 
 @instruction(_send("b32"), "<- u32 u32 u32 b32 b32 b32 b32")
 def st_async_b128(warp, address, mbarrier, rank, v0, v1, v2, v3):
     """Four words per lane to the shared memory of CTA `rank` of the cluster, as st_async_v4_f32."""
-    warp.peer_store_async("st.async.b128", address, _bytes(v0, v1, v2, v3), rank, mbarrier)
+    warp.peer_store_async("st.async.b128", address, bytes_of((v0, v1, v2, v3), ("b32",) * 4), rank, mbarrier)
 
 
 @instruction("griddepcontrol.wait;", "<-")

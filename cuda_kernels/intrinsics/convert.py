@@ -39,3 +39,20 @@ def _halves(packed):
     """The two halves of a register as f32 [32, 2]."""
     words = np.array(np.broadcast_to(packed, LANES), np.uint32, copy=None)
     return words.view(np.float16).reshape(LANES, 2).astype(np.float32)
+
+
+@instruction("shl.b32 $0, $1, 16;", "f32 <- b32", ordered=False)
+def cvt_f32_bf16_low(warp, packed):
+    """The bf16 in the lower half of a register as f32: the same bits above 16 zeros."""
+    return _words(packed << 16)
+
+
+@instruction("and.b32 $0, $1, 0xffff0000;", "f32 <- b32", ordered=False)
+def cvt_f32_bf16_high(warp, packed):
+    """The bf16 in the upper half of a register as f32."""
+    return _words(packed & 0xFFFF0000)
+
+
+def _words(bits):
+    """The low 32 bits of integers as f32 [32] (or one)."""
+    return np.asarray(bits).astype(np.uint32).view(np.float32)

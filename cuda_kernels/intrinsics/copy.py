@@ -1,4 +1,4 @@
-"""Global memory: loads, stores and cp.async into shared memory.
+"""Global memory: loads of what may not be there, cp.async into shared memory, and counters.
 
 Global addresses are bytes (u64); `valid` counts the bytes that exist, the rest of the destination becomes zero.
 """
@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from cuda_kernels.intrinsics.instruction import Instruction, instruction
-from cuda_kernels.intrinsics.shared import _bytes, _doubles, _registers
+from cuda_kernels.intrinsics.plain import registers_of
 from simlayout.hardware.tables.arch import LANES
 
 
@@ -82,26 +82,21 @@ _GUARDED_B128 = (
 @instruction(_GUARDED_B128, "b32 b32 b32 b32 <- u64 u32")
 def ld_global_b128(warp, source, valid):
     """16 bytes per lane, 16-byte aligned; zeros (and no access) where `valid` is 0."""
-    return _registers(_read_valid(warp, source, _bytes_if(valid, 16), 16))
+    return registers_of(_read_valid(warp, source, _bytes_if(valid, 16), 16), ("b32",) * 4)
 
 
-@instruction("ld.global.u8 $0, [$1];", "b32 <- u64")
-def ld_global_b8(warp, source):
-    """One byte per lane, zero-extended."""
-    return source.read(warp.active, 1)[:, 0].astype(np.int64)
+@instruction("{ .reg .pred p; setp.ne.u32 p, $3, 0; mov.b32 $0, 0; mov.b32 $1, 0; @p ld.global.v2.b32 {$0, $1}, [$2]; }",
+             "b32 b32 <- u64 u32")
+def ld_global_v2_b32(warp, source, valid):
+    """8 bytes per lane, 8-byte aligned; zeros (and no access) where `valid` is 0."""
+    return registers_of(_read_valid(warp, source, _bytes_if(valid, 8), 8), ("b32",) * 2)
 
 
 @instruction("{ .reg .pred p; .reg .b16 h; setp.ne.u32 p, $2, 0; mov.b16 h, 0; @p ld.global.b16 h, [$1];"
              " cvt.u32.u16 $0, h; }", "b32 <- u64 u32")
 def ld_global_b16(warp, source, valid):
     """2 bytes per lane, zero-extended; zero (and no access) where `valid` is 0."""
-    return _read_valid(warp, source, _bytes_if(valid, 2), 2).view(np.uint16)[:, 0].astype(np.int64)
-
-
-@instruction("ld.global.b32 $0, [$1];", "b32 <- u64")
-def ld_global_b32(warp, source):
-    """4 bytes per lane, 4-byte aligned."""
-    return _registers(source.read(warp.active, 4))[0]
+    return registers_of(_read_valid(warp, source, _bytes_if(valid, 2), 2))
 
 
 _ONE_IF = "{{ .reg .pred p; .reg .b16 h; setp.ne.u32 p, $2, 0; mov.b16 h, 0; @p ld.global.b16 h, [$1]; {} }}"
@@ -148,61 +143,6 @@ def _of_bf16(data):
     return (np.ascontiguousarray(data).view(np.uint16).astype(np.uint32) << np.uint32(16)).view(np.float32)
 
 
-@instruction("ld.global.f32 $0, [$1];", "f32 <- u64")
-def ld_global_f32(warp, source):
-    """One f32 per lane, 4-byte aligned."""
-    return np.ascontiguousarray(source.read(warp.active, 4)).view(np.float32)[:, 0]
-
-
-@instruction("ld.global.f64 $0, [$1];", "f64 <- u64")
-def ld_global_f64(warp, source):
-    """One f64 per lane, 8-byte aligned."""
-    return np.ascontiguousarray(source.read(warp.active, 8)).view(np.float64)[:, 0]
-
-
-@instruction("ld.global.b64 $0, [$1];", "u64 <- u64")
-def ld_global_b64(warp, source):
-    """8 bytes per lane, 8-byte aligned."""
-    return np.ascontiguousarray(source.read(warp.active, 8)).view(np.int64)[:, 0]
-
-
-@instruction("st.global.b32 [$0], $1;", "<- u64 b32")
-def st_global_b32(warp, destination, value):
-    """One register per lane, 4-byte aligned."""
-    destination.write(warp.active, _bytes(value))
-
-
-@instruction("st.global.f32 [$0], $1;", "<- u64 f32")
-def st_global_f32(warp, destination, value):
-    """One f32 per lane, 4-byte aligned."""
-    destination.write(warp.active, _bytes(np.asarray(value, np.float32)))
-
-
-@instruction("st.global.f64 [$0], $1;", "<- u64 f64")
-def st_global_f64(warp, destination, value):
-    """One f64 per lane, 8-byte aligned."""
-    destination.write(warp.active, _doubles(value))
-
-
-@instruction("st.global.v4.f32 [$0], {$1, $2, $3, $4};", "<- u64 f32 f32 f32 f32")
-def st_global_v4_f32(warp, destination, v0, v1, v2, v3):
-    """Four f32 per lane, 16-byte aligned."""
-    destination.write(warp.active, _bytes(*(np.asarray(v, np.float32) for v in (v0, v1, v2, v3))), width=4)
-
-
-@instruction("ld.relaxed.gpu.global.v4.f32 {$0, $1, $2, $3}, [$4];", "f32 f32 f32 f32 <- u64")
-def ld_relaxed_v4_f32(warp, source):
-    """Four f32 per lane, 16-byte aligned, from L2: what another CTA wrote (PTX ISA: ld.relaxed)."""
-    data = np.ascontiguousarray(source.read(warp.active, 16, strong=True)).view(np.float32)
-    return tuple(data[:, i] for i in range(4))
-
-
-@instruction("ld.relaxed.gpu.global.v4.b32 {$0, $1, $2, $3}, [$4];", "b32 b32 b32 b32 <- u64")
-def ld_relaxed_b128(warp, source):
-    """Four words per lane, 16-byte aligned, from L2: what another CTA wrote."""
-    return _registers(source.read(warp.active, 16, strong=True))
-
-
 @instruction("atom.add.acq_rel.gpu.global.u32 $0, [$1], $2;", "s32 <- u64 u32")
 def atom_add_acq_rel_gpu(warp, address, value):
     """Adds to a counter in global memory and returns what it held; orders this thread's accesses around it for the GPU."""
@@ -214,21 +154,3 @@ def atom_add_acq_rel_gpu(warp, address, value):
 def wait_global_at_least(warp, address, value):
     """Waits until a counter in global memory is at least `value`; what was written before its releases is visible then."""
     warp.wait_at_least(address, value)
-
-
-@instruction("st.global.v4.b32 [$0], {$1, $2, $3, $4};", "<- u64 b32 b32 b32 b32")
-def st_global_b128(warp, destination, v0, v1, v2, v3):
-    """16 bytes per lane, 16-byte aligned."""
-    destination.write(warp.active, _bytes(v0, v1, v2, v3), width=4)
-
-
-@instruction("st.global.u8 [$0], $1;", "<- u64 b32")
-def st_global_b8(warp, destination, value):
-    """The low byte of a register per lane."""
-    destination.write(warp.active, _bytes(value)[:, :1])
-
-
-@instruction("{ .reg .b16 h; cvt.u16.u32 h, $1; st.global.b16 [$0], h; }", "<- u64 b32")
-def st_global_b16(warp, destination, value):
-    """The low 2 bytes of a register per lane, 2-byte aligned."""
-    destination.write(warp.active, _bytes(value)[:, :2])

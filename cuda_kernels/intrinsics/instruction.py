@@ -105,6 +105,11 @@ class Instruction:
     ordered: bool = True
     converged: bool = False
     lowering: object = field(default=None, compare=False)
+    doc: str | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self):
+        if self.doc is not None:
+            object.__setattr__(self, "__doc__", self.doc)          # what `help` shows
 
     def __call__(self, *args):
         raise TypeError(f"{self.name} is a GPU instruction: call it inside a kernel that runs on the GPU "
@@ -121,11 +126,30 @@ def instruction(text, types, ordered=True, converged=False, lowering=None):
     results, operands = (tuple(side.split()) for side in types.split("<-"))
 
     def decorate(twin):
-        new = Instruction(twin.__name__, text, results, operands, twin, ordered, converged, lowering)
-        object.__setattr__(new, "__doc__", twin.__doc__)
-        return new
+        return Instruction(twin.__name__, text, results, operands, twin, ordered, converged, lowering, twin.__doc__)
 
     return decorate
+
+
+def listed(first, count):
+    """The operands of a text from number `first` on.
+
+    >>> listed(1, 2)
+    '{$1, $2}'
+    """
+    return f"{{{', '.join(f'${i}' for i in range(first, first + count))}}}"
+
+
+def taking(names, twin):
+    """A twin of any number of operands as one that takes those of some names, and no others."""
+    def exact(warp, *operands):
+        if len(operands) != len(names):
+            raise TypeError(f"{len(operands)} operands, not {len(names)}")
+        return twin(warp, *operands)
+
+    exact.__signature__ = inspect.Signature([inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+                                             for name in ("warp", *names)])
+    return exact
 
 
 def _inline_assembly(ins):

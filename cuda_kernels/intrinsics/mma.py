@@ -4,10 +4,9 @@
 twin from `simlayout.numerics`, which returns the bits that an sm_90 GPU returns.
 """
 
-import inspect
 from functools import lru_cache
 
-from cuda_kernels.intrinsics.instruction import Instruction
+from cuda_kernels.intrinsics.instruction import Instruction, listed, taking
 from simlayout.algebra.dtypes import TYPES
 from simlayout.hardware import fragment, mma_of
 
@@ -24,29 +23,18 @@ def mma_sync(name):
     """
     row = mma_of(name)
     fragments = [fragment(name, operand) for operand in "DABC"]
-    first, groups = 0, []
-    for f in fragments:
-        groups.append("{" + ", ".join(f"${i}" for i in range(first, first + f.registers)) + "}")
-        first += f.registers
-    text = f"{row.opcode} {', '.join(groups)};"
+    counts = [f.registers for f in fragments]
+    groups = [listed(sum(counts[:i]), count) for i, count in enumerate(counts)]
     results, *operands = ((TYPES[f.dtype].register,) * f.registers for f in fragments)
-    twin = _twin(name, *(f.registers for f in fragments[1:]))
-    new = Instruction("mma_" + name.replace(".", "_"), text, results, sum(operands, ()), twin, ordered=False,
-                      converged=True)
-    object.__setattr__(new, "__doc__", f"D = A B + C (PTX ISA: mma.sync.{name}).")
-    return new
+    names = [f"{letter}{i}" for letter, count in zip("abc", counts[1:]) for i in range(count)]
 
-
-def _twin(name, *counts):
-    """The CPU meaning of an mma. counts: registers of A, of B and of C."""
     def twin(warp, *registers):
         from simlayout.machine.engine.matrices import mma
 
         return mma(name)(*registers)
 
-    names = ["warp", *(f"{letter}{i}" for letter, count in zip("abc", counts, strict=True) for i in range(count))]
-    twin.__signature__ = inspect.Signature([inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in names])
-    return twin
+    return Instruction("mma_" + name.replace(".", "_"), f"{row.opcode} {', '.join(groups)};", results, sum(operands, ()),
+                       taking(names, twin), ordered=False, converged=True, doc=f"D = A B + C (PTX ISA: mma.sync.{name}).")
 
 
 mma_m16n8k16_f32_f16_f16_f32 = mma_sync("m16n8k16.f32.f16.f16.f32")

@@ -8,76 +8,19 @@ from cuda_kernels.intrinsics.instruction import Instruction, instruction
 from simlayout.hardware.tables.arch import LANES
 
 
-@instruction("mov.u32 $0, %tid.x;", "s32 <-", ordered=False)
-def tid_x(warp):
-    """The thread's index in its CTA, x (PTX ISA, Special Registers: %tid)."""
-    return warp.thread[0]
+def _along_axes(name, said, of):
+    """The special register of PTX along x, y and z. said: what it is; of(warp): its three values."""
+    def along(i, axis):
+        return Instruction(f"{name}_{axis}", f"mov.u32 $0, %{name}.{axis};", ("s32",), (), lambda warp: of(warp)[i],
+                           ordered=False, doc=f"{said}, {axis} (PTX ISA, Special Registers: %{name}).")
+
+    return [along(i, axis) for i, axis in enumerate("xyz")]
 
 
-@instruction("mov.u32 $0, %tid.y;", "s32 <-", ordered=False)
-def tid_y(warp):
-    """The thread's index in its CTA, y."""
-    return warp.thread[1]
-
-
-@instruction("mov.u32 $0, %tid.z;", "s32 <-", ordered=False)
-def tid_z(warp):
-    """The thread's index in its CTA, z."""
-    return warp.thread[2]
-
-
-@instruction("mov.u32 $0, %ntid.x;", "s32 <-", ordered=False)
-def ntid_x(warp):
-    """How many threads the CTA has, x (PTX ISA, Special Registers: %ntid)."""
-    return warp.block[0]
-
-
-@instruction("mov.u32 $0, %ntid.y;", "s32 <-", ordered=False)
-def ntid_y(warp):
-    """How many threads the CTA has, y."""
-    return warp.block[1]
-
-
-@instruction("mov.u32 $0, %ntid.z;", "s32 <-", ordered=False)
-def ntid_z(warp):
-    """How many threads the CTA has, z."""
-    return warp.block[2]
-
-
-@instruction("mov.u32 $0, %ctaid.x;", "s32 <-", ordered=False)
-def ctaid_x(warp):
-    """The CTA's index in the grid, x (PTX ISA, Special Registers: %ctaid)."""
-    return warp.index[0]
-
-
-@instruction("mov.u32 $0, %ctaid.y;", "s32 <-", ordered=False)
-def ctaid_y(warp):
-    """The CTA's index in the grid, y."""
-    return warp.index[1]
-
-
-@instruction("mov.u32 $0, %ctaid.z;", "s32 <-", ordered=False)
-def ctaid_z(warp):
-    """The CTA's index in the grid, z."""
-    return warp.index[2]
-
-
-@instruction("mov.u32 $0, %nctaid.x;", "s32 <-", ordered=False)
-def nctaid_x(warp):
-    """How many CTAs the grid has, x (PTX ISA, Special Registers: %nctaid)."""
-    return warp.grid[0]
-
-
-@instruction("mov.u32 $0, %nctaid.y;", "s32 <-", ordered=False)
-def nctaid_y(warp):
-    """How many CTAs the grid has, y."""
-    return warp.grid[1]
-
-
-@instruction("mov.u32 $0, %nctaid.z;", "s32 <-", ordered=False)
-def nctaid_z(warp):
-    """How many CTAs the grid has, z."""
-    return warp.grid[2]
+tid_x, tid_y, tid_z = _along_axes("tid", "The thread's index in its CTA", lambda warp: warp.thread)
+ntid_x, ntid_y, ntid_z = _along_axes("ntid", "How many threads the CTA has", lambda warp: warp.block)
+ctaid_x, ctaid_y, ctaid_z = _along_axes("ctaid", "The CTA's index in the grid", lambda warp: warp.index)
+nctaid_x, nctaid_y, nctaid_z = _along_axes("nctaid", "How many CTAs the grid has", lambda warp: warp.grid)
 
 
 @instruction("mov.u32 $0, %laneid;", "s32 <-", ordered=False)

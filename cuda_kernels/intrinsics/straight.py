@@ -40,9 +40,7 @@ def straight(name, text, doc):
                 held[to] = _function(opcode)(*(held[s] if s in held else _constant(s) for s in sources))
         return held["y"] if np.ndim(x) else held["y"][0]
 
-    made = Instruction(name, f"{{ {registers}{' '.join(ptx)} }}", ("f32",), ("f32",), twin, ordered=False)
-    object.__setattr__(made, "__doc__", doc)
-    return made
+    return Instruction(name, f"{{ {registers}{' '.join(ptx)} }}", ("f32",), ("f32",), twin, ordered=False, doc=doc)
 
 
 @cache

@@ -3,10 +3,9 @@
 What they do is `simlayout.machine.engine.wmma`, as an sm_90 does it; a test compares it with what ptxas makes of the text.
 """
 
-import inspect
 from functools import lru_cache
 
-from cuda_kernels.intrinsics.instruction import Instruction
+from cuda_kernels.intrinsics.instruction import Instruction, listed, taking
 from simlayout.errors import InstructionError
 
 SHAPE = "m16n16k16"
@@ -26,7 +25,7 @@ def wmma_load(operand, dtype, layout, space="shared"):
     matrix, tile, address_type = _matrix(operand, dtype, layout, space, f"load.{operand}")
     n = matrix.fragment.registers
     text = (f"wmma.load.{operand}.sync.aligned.{layout}.{SHAPE}.{space}.{dtype} "
-            f"{{{', '.join(f'${i}' for i in range(n))}}}, [${n}], ${n + 1};")
+            f"{listed(0, n)}, [${n}], ${n + 1};")
 
     def twin(warp, address, stride):
         return tuple(matrix.load(tile(warp, address), stride))
@@ -44,15 +43,14 @@ def wmma_store(dtype, layout, space="shared"):
     """
     matrix, tile, address_type = _matrix("d", dtype, layout, space, "store.d")
     n = matrix.fragment.registers
-    text = (f"wmma.store.d.sync.aligned.{layout}.{SHAPE}.{space}.{dtype} [$0], "
-            f"{{{', '.join(f'${i + 2}' for i in range(n))}}}, $1;")
+    text = f"wmma.store.d.sync.aligned.{layout}.{SHAPE}.{space}.{dtype} [$0], {listed(2, n)}, $1;"
 
     def twin(warp, address, stride, *registers):
         matrix.store(tile(warp, address), stride, registers)
 
-    twin.__signature__ = _signature("address", "stride", *(f"d{i}" for i in range(n)))
     return Instruction(f"wmma_store_{dtype}_{layout}_{space}", text, (),
-                       (address_type, "s32", *("f32" if dtype == "f32" else "b32",) * n), twin, converged=True)
+                       (address_type, "s32", *("f32" if dtype == "f32" else "b32",) * n),
+                       taking(["address", "stride", *(f"d{i}" for i in range(n))], twin), converged=True)
 
 
 @lru_cache(None)
@@ -69,21 +67,18 @@ def wmma_mma(a_layout="row", b_layout="col", dtype="f16", result="f32"):
                         for x, layout in (("a", a_layout), ("b", b_layout)))
     count_c = 8 if result == "f32" else 4
     types = f"{result}.{result}" if dtype == "f16" else f"{result}.{dtype}.{dtype}.{result}"
-    groups, first = [], 0
-    for count in (count_c, count_a, count_b, count_c):
-        groups.append("{" + ", ".join(f"${i}" for i in range(first, first + count)) + "}")
-        first += count
+    counts = count_c, count_a, count_b, count_c
+    groups = [listed(sum(counts[:i]), count) for i, count in enumerate(counts)]
+    names = [f"{letter}{i}" for letter, count in zip("abc", counts[1:]) for i in range(count)]
     multiply, kind = product(SHAPE, a_layout, b_layout, (result, dtype, dtype, result)), "f32" if result == "f32" else "b32"
 
     def twin(warp, *registers):
         return tuple(multiply(*registers))
 
-    counts = ("a", count_a), ("b", count_b), ("c", count_c)
-    twin.__signature__ = _signature(*(f"{x}{i}" for x, count in counts for i in range(count)))
     return Instruction(f"wmma_mma_{a_layout}_{b_layout}_{dtype}_{result}",
                        f"wmma.mma.sync.aligned.{a_layout}.{b_layout}.{SHAPE}.{types} {', '.join(groups)};",
-                       (kind,) * count_c, ("b32",) * (count_a + count_b) + (kind,) * count_c, twin, ordered=False,
-                       converged=True)
+                       (kind,) * count_c, ("b32",) * (count_a + count_b) + (kind,) * count_c, taking(names, twin),
+                       ordered=False, converged=True)
 
 
 def _matrix(operand, dtype, layout, space, name):
@@ -95,7 +90,3 @@ def _matrix(operand, dtype, layout, space, name):
         raise InstructionError(f"wmma {name} of {dtype}, {layout}, {space}: types are {' and '.join(kinds)}, layouts "
                                "row and col, spaces shared and global")
     return Matrix(SHAPE, name, dtype, layout), *((SharedTile, "u32") if space == "shared" else (PointedTile, "u64"))
-
-
-def _signature(*names):
-    return inspect.Signature([inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in ("warp", *names)])

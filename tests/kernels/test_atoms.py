@@ -12,7 +12,7 @@ from tiers import sweep_but
 
 from cuda_kernels.build.assembler import find_tool
 from cuda_kernels.conformance.cute import executes_what_is_predicted, main, matrices
-from cuda_kernels.intrinsics.ldmatrix import FORMS, ldmatrix_sync
+from cuda_kernels.intrinsics.matrices import FORMS, ldmatrix_sync
 from cuda_kernels.kernels.cute import CASES, REJECTED, Atoms
 from cuda_kernels.kernels.cute.atoms import LAYOUTS, SIDE, operand, rejection
 from cuda_kernels.run.device import gpu_problem

@@ -13,7 +13,7 @@ from ml_dtypes import bfloat16
 from tiers import sweep_but
 
 from cuda_kernels.intrinsics.arithmetic import fma_rn_f32
-from cuda_kernels.intrinsics.simt import cvt_f32_bf16_high, cvt_f32_bf16_low
+from cuda_kernels.intrinsics.convert import cvt_f32_bf16_high, cvt_f32_bf16_low
 from cuda_kernels.kernels.warptile.warptile import BLOCK, CHUNK_K, KERNEL
 from cuda_kernels.run.device import gpu_problem
 from cuda_kernels.run.runner import run

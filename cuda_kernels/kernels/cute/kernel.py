@@ -13,7 +13,7 @@ from cuda_kernels.intrinsics import (
     tid_x,
     u64,
 )
-from cuda_kernels.intrinsics.ldmatrix import ldmatrix_sync
+from cuda_kernels.intrinsics.matrices import ldmatrix_sync
 from cuda_kernels.kernels.common import copy_by_halves, copy_through_registers, element, valid_bytes
 from cuda_kernels.kernels.cute.atoms import SIDE, WARP_ROWS, copy_along, copy_line
 from simlayout.hardware import mma_of

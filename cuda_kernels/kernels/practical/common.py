@@ -16,7 +16,7 @@ from cuda_kernels.intrinsics import (
     stmatrix_x4,
     u64,
 )
-from cuda_kernels.intrinsics.ldmatrix import ldmatrix_sync
+from cuda_kernels.intrinsics.matrices import ldmatrix_sync
 from cuda_kernels.kernels.practical.tiles import accesses
 from simlayout.codegen import index_function
 

@@ -4,24 +4,22 @@ from importlib import import_module
 
 from cuda_kernels.intrinsics import (
     bar_sync,
+    cvt_f32_bf16_high,
+    cvt_f32_bf16_low,
     cvt_rn_bf16x2_f32,
     dynamic_shared,
     f32,
+    ld_global_v2_b32,
     ld_shared_b64,
     ld_shared_b128,
     register_array,
+    st_global_v2_b32,
     st_shared_b16,
     st_shared_b64,
     tid_x,
     u64,
 )
 from cuda_kernels.intrinsics.arithmetic import fma_rn_f32
-from cuda_kernels.intrinsics.simt import (
-    cvt_f32_bf16_high,
-    cvt_f32_bf16_low,
-    ld_global_v2_b32,
-    st_global_v2_b32,
-)
 from cuda_kernels.kernels.common import cta_col, cta_row, element, store_two, two_halves, valid_bytes
 from cuda_kernels.kernels.warptile.plan import (
     ACROSS,
