@@ -69,6 +69,10 @@ def run(options):
 NO_LAUNCH = ": only launches of Numba's kernels are counted, kernel[grid, block](...), and those of this process"
 """Behind the sentence that no kernel was launched, where the program did not fail."""
 
+OF_OTHERS = (": only launches of Numba are redirected here; write simlayout.simulate(kernel)[grid](...) for kernels of {}, "
+             "and start the program with python (`simlayout guide ci`)")
+"""Behind the same sentence, where the program uses another compiler."""
+
 
 def _tell(options, report, code):
     from simlayout.programs.page import page
@@ -80,7 +84,10 @@ def _tell(options, report, code):
         write_whole(options.html, page(report, os.path.basename(options.file)))
     if not options.quiet and sys.stderr is not None:
         sys.stdout.flush()
-        told = text(report) + (NO_LAUNCH if not report.kernels and not report.unfinished and not code else "")
+        told = text(report)
+        if not report.kernels and not report.unfinished:
+            others = [name for name in ("triton", "cupy") if name in sys.modules]
+            told += OF_OTHERS.format(others[0]) if others else "" if code else NO_LAUNCH
         print(f"\nsimlayout: {fit(told)}", file=sys.stderr, flush=True)
         if behind := [word for word in options.arguments if word.partition("=")[0] in OWN]:
             print(fit(f"{' '.join(behind)} stands behind the program's path, so it is the program's: simlayout's options "

@@ -12,6 +12,11 @@ _INFIX = {"mul": "*", "div": "//", "mod": "%", "shr": ">>", "and": "&", "xor": "
           "and2": "&", "or2": "|", "xor2": "^", "div2": "//", "mod2": "%", "shl2": "<<", "shr2": ">>"}
 
 
+def _is_quotient(x):
+    """Whether `taught_text` writes it with // or %, which need no parentheses in a sum."""
+    return x.op in ("div", "mod", "shr") or x.op == "and" and isinstance(x.args[1], int) and not x.args[1] & (x.args[1] + 1)
+
+
 def _children(x):
     if not isinstance(x, Expr) or x.op == "var":
         return ()
@@ -97,10 +102,8 @@ def _render(x, names, language):
     if x.op != "sum":
         symbol = _INFIX[x.op]
         first, *rest = x.args
-        if language.taught and symbol == ">>" and isinstance(rest[0], int):
-            symbol, rest = "//", [1 << rest[0]]
-        elif language.taught and symbol == "&" and isinstance(rest[0], int) and not rest[0] & (rest[0] + 1):
-            symbol, rest = "%", [rest[0] + 1]
+        if language.taught and _is_quotient(x) and symbol in (">>", "&"):
+            symbol, rest = ("//", [1 << rest[0]]) if symbol == ">>" else ("%", [rest[0] + 1])
         parts = [operand(first, symbol in ("<<", ">>")), *map(operand, rest)]
         return f" {language.division if symbol == '//' else symbol} ".join(parts)
     constant, terms = language.factor(x.args[0]), [(a, f) for a, c in x.args[1] if (f := language.factor(c))]
@@ -111,9 +114,9 @@ def _render(x, names, language):
     for atom, c in ordered:
         size = abs(c)
         if size == 1:
-            text = operand(atom)
+            text = _render(atom, names, language) if language.taught and _is_quotient(atom) else operand(atom)
         elif language.taught:
-            text = f"{size} * {operand(atom)}"
+            text = f"{size}*{operand(atom)}"
         elif size & (size - 1):
             text = f"{operand(atom)} * {language.literal(size)}"
         else:
@@ -150,8 +153,8 @@ def taught_text(x):
     >>> tid, k = symbol("tid", 32), symbol("k", 4)
     >>> expression_text(16 * k + 8 * (tid // 16)), expression_text(tid % 16)
     ('(k << 4) + ((tid >> 4) << 3)', 'tid & 15')
-    >>> taught_text(16 * k + 8 * (tid // 16)), taught_text(tid % 16)
-    ('16 * k + 8 * (tid // 16)', 'tid % 16')
+    >>> taught_text(16 * k + 8 * (tid // 16)), taught_text(4 * k + tid % 16)
+    ('16*k + 8*(tid // 16)', '4*k + tid % 16')
     """
     return str(x) if isinstance(x, int) else _render(x, {}, TAUGHT)
 

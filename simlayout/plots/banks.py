@@ -73,7 +73,7 @@ def access(which: Access, index: int = 0, ax: Axes | None = None) -> Axes:
     >>> import simlayout as sl
     >>> load = sl.Access("A", "ldmatrix.x4", sl.Layout((16, 64), (64, 1)), lambda tid: (tid % 16, 8*(tid // 16)))
     >>> access(load).get_title(loc="left")
-    'A: ldmatrix.x4 of (16,64):(64,1), f16\\nlane tid: row tid % 16, column 8 * (tid // 16)'
+    'A: ldmatrix.x4 of (16,64):(64,1), f16\\nlane tid: row tid % 16, column 8*(tid // 16)'
     """
     require(Access, "access", which)
     return banks(which.analyze(), index, ax, f"{which.name}: {named(which)}")
@@ -91,7 +91,7 @@ def named(access):
     >>> named(sl.Access("A", "ld.shared.b32", sl.Layout((32, 32), (32, 1)), lambda tid: (tid, 0), dtype="f32"))
     'ld.shared.b32 of (32,32):(32,1), f32\\nlane tid: row tid, column 0'
     >>> named(sl.Access("A", "ld.shared.b128", lambda tid, i: 8*tid + 4*i, None, {"tid": 32, "i": 2}, "f32"))
-    'ld.shared.b128 of a function, f32\\nlane tid: offset 8 * tid + 4 * i'
+    'ld.shared.b128 of a function, f32\\nlane tid: offset 8*tid + 4*i'
     >>> named(sl.Access("A", "ld.shared.b32", "(2,4,4):(16,4,1)", lambda tid: (tid // 16, tid // 4 % 4, 0), dtype="f32"))
     'ld.shared.b32 of (2,4,4):(16,4,1), f32\\nlane tid: (tid // 16, (tid // 4) % 4, 0)'
     """

@@ -144,6 +144,13 @@ def test_a_program_without_launches_says_so_and_what_would_be_one(text):
 
 
 @pytest.mark.slow
+def test_a_program_of_another_compiler_is_told_how_its_kernels_are_launched():
+    text = "import sys, types; sys.modules['triton'] = types.ModuleType('triton'); raise RuntimeError('no driver')"
+    told = " ".join(ran("program.py", text=text)[2].split())
+    assert "no kernel was launched: only launches of Numba are redirected here; write simlayout.simulate(kernel)" in told
+
+
+@pytest.mark.slow
 def test_a_program_that_failed_before_its_first_launch_is_not_told_what_a_launch_is():
     assert ran("program.py", text="1 / 0")[2].endswith(f"ZeroDivisionError: division by zero\n{NOTHING}\n")
 

@@ -137,7 +137,7 @@ def test_an_access_plots_itself_into_given_axes():
     access = natural_access(sl.parse("(16,64):(64,1)"), "ldmatrix.x4", "f16", name="load A")
     assert access.plot(ax=ax) is ax
     assert ax.get_title(loc="left") == ("load A: ldmatrix.x4 of (16,64):(64,1), f16\n"
-                                          "lane tid: row tid % 16, column 16 * k + 8 * (tid // 16)")
+                                          "lane tid: row tid % 16, column 16*k + 8*(tid // 16)")
 
 
 def test_a_picture_of_what_is_not_known_exactly_says_so():

@@ -43,7 +43,13 @@ def test_a_title_gives_every_part_of_the_coordinate_that_a_lane_gives():
                      lambda tid, k: (tid // 16, tid // 4 % 4, tid % 4, k), {"tid": 32, "k": 8}, "f32")
     assert named(deep).endswith("lane tid: (tid // 16, (tid // 4) % 4, tid % 4, k)")
     assert named(ACCESSES["nested"]).endswith("row (tid % 4, tid // 4), column 5")
-    assert named(ACCESSES["1-D, every eighth"]).endswith("lane tid: column 8 * tid")
+    assert named(ACCESSES["1-D, every eighth"]).endswith("lane tid: column 8*tid")
+
+
+def test_a_title_says_products_quotients_and_remainders_not_shifts_and_masks():
+    load = sl.Access("a", "ldmatrix.x4", sl.Layout((64, 64), (72, 1)),
+                     lambda tid, i, k: (16 * i + tid % 16, 16 * k + 8 * (tid // 16)), {"tid": 32, "i": 4, "k": 4})
+    assert named(load).endswith("lane tid: row 16*i + tid % 16, column 16*k + 8*(tid // 16)")
 
 
 def test_lanes_that_differ_in_a_third_coordinate_are_no_picture_of_rows_and_columns_and_the_error_nests_the_tile():

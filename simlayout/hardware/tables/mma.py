@@ -161,8 +161,9 @@ def hint(name, names, example="m16n8k16.f32.f16.f16.f32"):
     'did you mean m16n8k16.f32.f16.f16.f32 or m16n8k16.s32.u8.u8.s32?'
     """
     stems = dict.fromkeys(re.match(r"v_[a-z]+|[^.]*", known)[0] for known in names)
-    stem = next(iter(difflib.get_close_matches(str(name), stems, n=1, cutoff=0.8)), None)
     short = re.sub(_QUALIFIERS, "", str(name)).replace(".row.col", "")
+    first = short.split(".")[0]
+    stem = first if first in stems else next(iter(difflib.get_close_matches(str(name), stems, n=1, cutoff=0.8)), None)
     near = (difflib.get_close_matches(example, [known for known in names if stem and known.startswith(f"{stem}.")], 3, 0)
             or difflib.get_close_matches(short, names, 3, 0.5))
     return f"did you mean {' or '.join(near)}?" if near else f"known are {', '.join(stems)}, written as in {example}"
