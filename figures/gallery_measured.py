@@ -66,6 +66,15 @@ def overlapping(file):
     return tuple(dots), f"{len(found['rows'])} products in a row, in CUDA graphs, f16 and bf16, on one {found['device']}"
 
 
+def grouped(file):
+    """Products in groups beside a loop of a product for each group, and beside torch's grouped product."""
+    found = record.read(DATA / file)
+    rows = [row for name in ("grouped", "groups") for row in found.of(name)]
+    dots = tuple(Dot(row.problem.M / row.problem.groups, row.share, row.label) for row in rows)
+    return dots, (f"{len({row.problem for row in rows})} products of 5 to 256 groups, bf16 and e4m3, in CUDA graphs, on one "
+                  f"{found.head['device']}")
+
+
 def sectors(file, problem):
     """Which of two neighbouring tiles of 128 columns writes the sectors of 32 bytes near their edge, in lines of which every
     other one starts within a sector: side by side, and as `store="sectors"` cuts them; with the times of a record."""
@@ -128,6 +137,18 @@ def _pairs(made, says):
     return ax
 
 
+def _by_rows(made, says):
+    """Shares by the rows of a group."""
+    ax = _scatter(share_by_size, made, says)
+    for axis, name, ticks in (("x", "rows of a group, on average", [4**i for i in range(1, 7)]),
+                              ("y", "speed (the other way = 1)", (1, 1.5, 2, 3, 4, 6))):
+        ax.set(**{f"{axis}scale": "log", f"{axis}label": name})
+        getattr(ax, f"set_{axis}ticks")(ticks, [f"{tick:g}" for tick in ticks], minor=False)
+        getattr(ax, f"set_{axis}ticks")([], minor=True)
+    ax.set_ylim(0.9, 1.2 * max(dot.share for dot in made[0]))
+    return ax
+
+
 def _ladder(made, says):
     return ladder(list(made[0]), title=f"{says}\n{made[1]}")
 
@@ -141,6 +162,8 @@ PICTURES = (
             partial(chosen, "h100_unseen.json.xz"), _pairs),
     Picture("overlapping", "Small products in a row take less time if each is launched before the one ahead has ended",
             partial(overlapping, "h100_overlap.json"), _pairs),
+    Picture("grouped", "Products in groups take less time in one kernel than one by one, or in torch's grouped product",
+            partial(grouped, "h200_grouped_bench.json"), _by_rows),
     Picture("sectors", "Where two tiles share sectors of C, L2 reads these from DRAM; tiles that overlap write whole ones",
             partial(sectors, "h100_sectors.json", (20000, 4104, 128)), joined(2)),
     Picture("promoting", "Consumers that promote are faster in no order than in turns",
