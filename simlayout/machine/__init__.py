@@ -6,8 +6,9 @@ kernel written with instruction objects, and ptx/, the PTX of any compiler (its 
 
 from simlayout.kernel import AccessCount
 from simlayout.machine.engine.events import EVENTS, Event, watching
+from simlayout.machine.engine.global_memory import GlobalPointer
 from simlayout.machine.engine.hazards import KINDS, Hazard, Place
-from simlayout.machine.engine.memory import GlobalPointer, SharedMemory
+from simlayout.machine.engine.memory import SharedMemory
 from simlayout.machine.engine.tags import Tagged, tag
 from simlayout.machine.engine.trace import Trace
 from simlayout.machine.engine.warp import Warp

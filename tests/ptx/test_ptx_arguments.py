@@ -12,7 +12,7 @@ from ptx_texts import WRITE, module
 
 import simlayout as sl
 from simlayout.errors import AddressError, HazardError, MachineError
-from simlayout.machine.engine.memory import Allocation
+from simlayout.machine.engine.global_memory import Allocation
 from simlayout.machine.ptx.space import GlobalSpace
 
 WIDTH = {"8": "%rs1", "16": "%rs1", "32": "%r1", "64": "%rd2"}

@@ -8,7 +8,8 @@ later. Strong accesses do not race with one another; with plain ones they do, as
 import numpy as np
 
 from simlayout.hardware.tables.arch import LANES
-from simlayout.machine.engine.memory import GlobalPointer, PerLane
+from simlayout.machine.engine.global_memory import GlobalPointer
+from simlayout.machine.engine.memory import PerLane
 from simlayout.machine.engine.parts import WarpPart
 
 

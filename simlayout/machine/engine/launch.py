@@ -9,9 +9,10 @@ from simlayout.machine.engine.counters import Counters
 from simlayout.machine.engine.cta import Residents
 from simlayout.machine.engine.elements import Elements
 from simlayout.machine.engine.events import watcher
+from simlayout.machine.engine.global_memory import Allocation
 from simlayout.machine.engine.global_shadow import GlobalShadow
 from simlayout.machine.engine.hazards import HazardLog
-from simlayout.machine.engine.memory import POISON, Allocation
+from simlayout.machine.engine.memory import POISON
 from simlayout.machine.engine.scheduler import run_residents
 from simlayout.machine.engine.trace import Recorder
 

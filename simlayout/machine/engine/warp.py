@@ -15,9 +15,10 @@ from simlayout.machine.engine.bulk import BulkTwins
 from simlayout.machine.engine.clocks import HANDED_ON
 from simlayout.machine.engine.copies import Copies, CopiesArrival, Copy
 from simlayout.machine.engine.cta import Cta
+from simlayout.machine.engine.global_memory import GlobalPointer
 from simlayout.machine.engine.lanes import Lanes, lane_list
 from simlayout.machine.engine.mbarriers import MbarrierTwins
-from simlayout.machine.engine.memory import GlobalPointer, PerLane, lane_addresses
+from simlayout.machine.engine.memory import PerLane, lane_addresses
 from simlayout.machine.engine.peers import PeerTwins
 from simlayout.machine.engine.polling import Polling
 from simlayout.machine.engine.rounding import NOTE, differ_by_rounding

@@ -36,7 +36,7 @@ FILLS = "zero", "nan"
 class Maps:
     """The tensor maps of a launch. space: its GlobalSpace.
 
-    >>> from simlayout.machine.engine.memory import Allocation
+    >>> from simlayout.machine.engine.global_memory import Allocation
     >>> from simlayout.machine.ptx.space import GlobalSpace
     >>> tensor = TensorMap.of(np.zeros((64, 64)), (16, 8))
     >>> maps = GlobalSpace(Allocation).maps

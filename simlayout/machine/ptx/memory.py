@@ -4,8 +4,8 @@ import numpy as np
 
 from simlayout.errors import AddressError
 from simlayout.hardware.tables.arch import LANES
+from simlayout.machine.engine.global_memory import GlobalPointer
 from simlayout.machine.engine.hazards import hazard
-from simlayout.machine.engine.memory import GlobalPointer
 from simlayout.machine.engine.touches import WEAK
 from simlayout.machine.ptx import half_words
 from simlayout.machine.ptx.local import PLAIN

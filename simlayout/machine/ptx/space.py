@@ -31,7 +31,7 @@ class GlobalSpace:
     """The arrays of a launch by address. allocate: gives the Allocation of an array (`Launch.allocation`). workspace: the
     address of the barrier of all CTAs, 0 if they do not run together.
 
-    >>> from simlayout.machine.engine.memory import Allocation
+    >>> from simlayout.machine.engine.global_memory import Allocation
     >>> space = GlobalSpace(Allocation)
     >>> a = np.arange(8, dtype=np.int32)
     >>> hex(space.address(a)), hex(space.address(a[2:])), space.address(np.zeros(3)) - space.address(a) > 1000

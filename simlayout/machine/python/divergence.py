@@ -16,8 +16,8 @@ import numpy as np
 
 from simlayout.errors import MachineError
 from simlayout.hardware.tables.arch import LANES
+from simlayout.machine.engine.global_memory import GlobalPointer
 from simlayout.machine.engine.lanes import Lanes, is_lanes
-from simlayout.machine.engine.memory import GlobalPointer
 from simlayout.machine.engine.tags import Tagged, tag
 from simlayout.machine.python.functions import BUILTINS, scalar_cast
 from simlayout.machine.python.numbers import DTYPE, UNSIGNED, choose, kind_of, operands, results

@@ -10,8 +10,8 @@ import numpy as np
 from simlayout.algebra.aliases import Progress
 from simlayout.errors import MachineError
 from simlayout.hardware.tables.arch import DEFAULT_ARCH
+from simlayout.machine.engine.global_memory import GlobalPointer
 from simlayout.machine.engine.launch import Launch, Shape, run_grid
-from simlayout.machine.engine.memory import GlobalPointer
 from simlayout.machine.engine.trace import Trace
 from simlayout.machine.python.numbers import cast, kind_of
 from simlayout.machine.python.rewrite import device_function, parameter_names

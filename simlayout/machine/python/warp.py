@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from simlayout.machine.engine.cta import Cta
-from simlayout.machine.engine.memory import GlobalPointer
+from simlayout.machine.engine.global_memory import GlobalPointer
 from simlayout.machine.engine.warp import Warp
 from simlayout.machine.python.flow import Flow
 from simlayout.machine.python.registers import RegisterArray
