@@ -92,6 +92,11 @@ def unseen(seed):
     return [replace(p, dtype=("f16", "bf16")[i % 2]) for i, p in enumerate(random_problems(100, seed, 64, 16384))]
 
 
+def unseen_orders(seed):
+    """60 such problems whose operands lie in the other orders, NN, TN and TT in turns."""
+    return [replace(p, order=("NN", "TN", "TT")[i % 3]) for i, p in enumerate(unseen(seed)[:60])]
+
+
 WIDTHS = {"BERT large": (1024, 4096), "DiT XL": (1152, 4608), "Whisper large": (1280, 5120), "GPT-2 XL": (1600, 6400),
           "Llama 3.2 1B": (2048, 8192), "Phi-3 mini": (3072, 8192), "Qwen 2.5 7B": (3584, 18944), "Falcon 7B": (4544, 18176),
           "DeepSeek V2": (5120, 12288), "Mistral Large 2": (12288, 28672)}
@@ -180,6 +185,7 @@ SETS = {
     "transposes": Set("4096 x 4096 x 4096 in all four orders, f16 and bf16", _matmul(lambda sizes: TRANSPOSES)),
     "random": Set("60 random shapes, f16", _matmul(lambda seed: random_problems(seed=seed)), drawn=True),
     "unseen": Set("100 random shapes of 64 to 16384, f16 and bf16", _matmul(unseen), drawn=True),
+    "unseen-orders": Set("60 such shapes with A and B in the orders NN, TN and TT", _matmul(unseen_orders), drawn=True),
     "models": Set("20 layers of ten models, bf16", _matmul(model_layers), drawn=True),
     "unseen-fp8": Set("60 shapes, random and of these layers, e4m3, a scale for each row and column",
                       _matmul(unseen_eight_bits("lines", 16, 16)), drawn=True),
@@ -197,7 +203,7 @@ SETS = {
     "ladder": Set("every rung of the tutorials' ladders (`simlayout ladder`)", _of_ladder, (8192,), seconds=0.5),
     "steps": Set("the ladder of fast.cu, one option changed at a time, bf16", _of_steps, (steps.SIZE,), seconds=0.15),
 }
-"""What can be measured, by name. The first twelve measure what `matmul` chooses, the next two what `grouped_matmul` does."""
+"""What can be measured, by name. The first thirteen measure what `matmul` chooses, two then what `grouped_matmul` does."""
 
 MATMUL = ("squares", "layers", "few", "transposes", "random")
 """The sets that are measured where none is named."""

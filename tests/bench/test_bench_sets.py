@@ -41,7 +41,7 @@ def test_only_keeps_the_rows_that_contain_a_text():
 @pytest.mark.parametrize("arguments, message", [
     (["cubes"], "no set 'cubes'"), (["square"], "did you mean squares?"),
     (["layers", "--sizes", "64"], "layers has shapes of its own"),
-    (["few", "layers", "--seed", "3"], "--seed: few, layers have shapes of their own; it is for random, unseen, models"),
+    (["few", "layers", "--seed", "3"], "--seed: few, layers have shapes of their own; it is for random, unseen"),
     (["squares", "--only", "nothing"], "no row contains that"), (["--rounds", "0"], "from 1"),
     (["--seconds", "0"], "more than 0"), (["--seconds", "nan"], "more than 0"), (["squares", "--sizes", "0"], "from 1"),
     (["squares", "--sizes", "big"], "from 1"), (["--json", "/nowhere/a.json"], "cannot write"),
@@ -69,7 +69,7 @@ def test_the_help_names_every_set_and_gives_examples(capsys):
 
 
 @pytest.mark.parametrize("name, count", [("random", 60), ("unseen", 100), ("models", 20), ("unseen-fp8", 60),
-                                         ("unseen-blocks", 60)])
+                                         ("unseen-blocks", 60), ("unseen-orders", 60)])
 def test_a_seed_draws_the_same_products_again_and_another_one_others(name, count):
     assert SETS[name].drawn
     drawn = [[case.problem for case in cases_of([name], seed=seed)] for seed in (1, 1, 2)]

@@ -258,6 +258,13 @@ def test_records_of_8_bits_in_pairs_of_elements_and_those_of_groups_are_read_apa
     assert [bool(m.of_each[1].narrow) for m in found] == [False, True] * 2 and found[1].times == 3
 
 
+def test_rows_lie_as_the_configuration_that_was_measured_takes_them(tmp_path):
+    configs = [{}, *({f"{x}_major": "MN", "c_major": c_major} for c_major in "NM" for x in "ba")]
+    rows = [[[32, 104, 4096, "f16"], 1.0, [[i, 2.0] for i in range(len(configs))]]]
+    (tmp_path / "x.json").write_text(json.dumps({"device": "NVIDIA H200", "configs": configs, "rows": rows}))
+    assert tuning_fit.read(tmp_path / "x.json").of_each[1].misalignment.tolist() == [0, 3, 1, 1, 3]
+
+
 def test_a_compressed_record_is_read_as_it_was(tmp_path):
     path = record(tmp_path, RATES)
     packed = tmp_path / "packed.json.xz"
