@@ -23,7 +23,39 @@ def loads(between=""):
     return f"ld.shared.u32 %x1, [%r4]; {between} ld.shared.u32 %x2, [%r4+4]; add.u32 %r3, %x1, %x2;"
 
 
+def stores(between):
+    return f"st.shared.u32 [%r4], %r5; {between} st.shared.u32 [%r4+4], %r6;"
+
+
+LETTERS = {"f32": "%f", "f64": "%fd", "u16": "%rs", "s16": "%rs", "u32": "%x", "s32": "%x", "u64": "%rd", "s64": "%rd"}
+FILLED = {"f32": "cvt.rn.f32.u32 %f{i}, {of};", "f64": "cvt.rn.f64.u32 %fd{i}, {of};"}
+
+
+def computing(opcode):
+    """Arithmetic with two numbers of the thread, or one of them, whose result is stored."""
+    of, *_, type = opcode.split(".")
+    letter = LETTERS[type]
+    fill = FILLED.get(type, f"cvt.{type}.u32 {letter}{{i}}, {{of}};")
+    operands = f"{letter}7, {letter}6" if of in ("div", "rem") else f"{letter}7"
+    return (f"{fill.format(i=7, of='%r5')} {fill.format(i=6, of='%r6')} {opcode} {letter}8, {operands}; "
+            f"st.global.{type} [%rd1+8], {letter}8;")
+
+
+BRANCHING = ("div.rn.f32 div.rn.ftz.f32 div.rz.f32 rcp.rn.f32 sqrt.rn.f32 div.rn.f64 rcp.rn.f64 sqrt.rn.f64 rsqrt.approx.f64 "
+             "div.u64 rem.s64 div.u16 rem.s16").split()
+STRAIGHT = "div.full.f32 div.approx.f32 rcp.approx.f32 sqrt.approx.f32 rcp.approx.ftz.f64 div.u32 rem.u32".split()
+"""What ptxas makes branches of, and what it makes none of."""
+
 BECOME = {
+    **{ROW + loads(computing(opcode)): "LDS LDS" for opcode in BRANCHING},
+    **{ROW + stores(computing(opcode)): "STS STS" for opcode in [*BRANCHING, "div.s32", "rem.s32"]},
+    **{ROW + loads(computing(opcode)): "LDS.64" for opcode in [*STRAIGHT, "div.s32", "rem.s32"]},
+    **{ROW + stores(computing(opcode)): "STS.64" for opcode in STRAIGHT},
+    ROW + loads("nanosleep.u32 20;"): "LDS LDS",
+    **{ROW + between.format(f"{how}.gpu.global.add.u32 %x3, [%rd1+8], 1;"): made for how, both in (
+        ("atom.release", ("LDS.64", "STS STS")), ("atom.acq_rel", ("LDS.64", "STS STS")),
+        ("atom.acquire", ("LDS.64", "STS.64"))) for between, made in zip((loads("{}"), stores("{}")), both)},
+    ROW + stores("st.release.gpu.global.u32 [%rd1+8], %r6;"): "STS STS",
     ROW + PAIR: "STS.64",
     ROW + "st.shared.u32 [%r4+4], %r6; st.shared.u32 [%r4], %r5;": "STS.64",
     ROW + PAIR + "st.shared.u32 [%r4+8], %r7; st.shared.u32 [%r4+12], %r5;": "STS.128",

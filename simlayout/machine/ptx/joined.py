@@ -17,7 +17,7 @@ PARTS = {"ld": (4, 8), "st": (2, 4, 8)}
 _MOST = 4
 """Multiples of 16 and more are all the same here."""
 _ENDS = {"bra", "brx", "ret", "exit", "call", "trap", "bar", "barrier", "fence", "membar", "mbarrier", "stmatrix", "wgmma",
-         "wmma", "griddepcontrol"}
+         "wmma", "griddepcontrol", "nanosleep"}
 """Opcodes past which nothing is joined; those that may touch shared memory come on top."""
 
 
@@ -88,14 +88,27 @@ def _runs(body, names):
 
 def _ends(statement, store):
     """Whether parts on both sides of a statement stay apart. store: those are stores, not loads."""
-    if isinstance(statement, syntax.Label) or statement.opcode in _ENDS:
+    if isinstance(statement, syntax.Label) or statement.opcode in _ENDS or _branches(statement, store):
         return True
     spaces = {modifier.split("::")[0] for modifier in statement.modifiers}
+    if store and spaces & {"release", "acq_rel"}:
+        return True
     if statement.opcode == "cp":
         return "commit_group" not in spaces
     if statement.opcode not in ("ld", "st", "atom", "red", "ldmatrix") or spaces & {"global", "local", "param", "const"}:
         return False
     return store or statement.opcode not in ("ld", "ldmatrix") or "volatile" in spaces
+
+
+def _branches(statement, store):
+    """Whether ptxas makes branches of arithmetic, or what keeps stores apart: of quotients and roots that are rounded, and of
+    quotients of integers that are not of 32 bits, whatever they are divided by."""
+    opcode, modifiers = statement.opcode, statement.modifiers
+    if opcode == "rsqrt":
+        return modifiers == ("approx", "f64")
+    if opcode in ("div", "rem") and modifiers[-1][0] != "f":
+        return modifiers[-1] != "u32" and (store or modifiers[-1] != "s32")
+    return opcode in ("div", "rcp", "sqrt") and modifiers[0] in ("rn", "rz", "rm", "rp")
 
 
 def _place(address, names):
