@@ -41,12 +41,64 @@ def computing(opcode):
             f"st.global.{type} [%rd1+8], {letter}8;")
 
 
-BRANCHING = ("div.rn.f32 div.rn.ftz.f32 div.rz.f32 rcp.rn.f32 sqrt.rn.f32 div.rn.f64 rcp.rn.f64 sqrt.rn.f64 rsqrt.approx.f64 "
-             "div.u64 rem.s64 div.u16 rem.s16").split()
+BRANCHING = ("div.rn.f32 div.rn.ftz.f32 div.rz.f32 rcp.rn.f32 sqrt.rn.f32 div.rn.f64 rcp.rn.f64 sqrt.rn.f64 "
+             "rsqrt.approx.f64 div.u64 rem.s64 div.u16 rem.s16").split()
 STRAIGHT = "div.full.f32 div.approx.f32 rcp.approx.f32 sqrt.approx.f32 rcp.approx.ftz.f64 div.u32 rem.u32".split()
 """What ptxas makes branches of, and what it makes none of."""
 
+def halves(type, use, numbers=range(4)):
+    """Loads of 16 bits each, and what becomes of their values: a text for each, or one for all."""
+    at = list(numbers)
+    loaded = "".join(f"ld.shared.{type} %rs{1 + n}, [%r4+{2 * i}]; " for n, i in enumerate(at))
+    uses = [use] * len(at) if isinstance(use, str) else use
+    return "cvt.u16.u32 %rs0, %r5; " + loaded + "".join(one.replace("$", f"%rs{1 + n}") for n, one in enumerate(uses))
+
+
+def words(numbers):
+    """Loads of 32 bits each, all of which are wanted."""
+    return "".join(f"ld.shared.u32 %x{i}, [%r4+{4 * i}]; " for i in numbers) + added(numbers)
+
+
+def added(numbers):
+    return "".join(f"add.u32 %r3, %r3, %x{i};" for i in numbers)
+
+
+STORED, SUMMED = "st.global.u16 [%rd1+8], %rs0;", "red.global.add.f32 [%rd1+8], %f0;"
+AS_F16 = f"add.f16 %rs0, %rs0, $; {STORED}"
+AS_U32, AS_S32 = (f"cvt.{sign}32.{sign}16 %x0, $;" + added([0]) for sign in "us")
+COPIED = "mov.b16 %rs8, $; cvt.u32.u16 %x0, %rs8;" + added([0])
+KEPT = {"u16": [AS_F16, AS_S32, "mov.b32 %x0, {$, %rs0};" + added([0]), "st.volatile.global.u16 [%rd1+8], $;",
+                f"cvt.f32.f16 %f0, $; {SUMMED}", f"cvt.rn.f32.u16 %f0, $; {SUMMED}",
+                f"fma.rn.bf16 %rs0, %rs0, $, %rs0; {STORED}", f"mul.lo.s16 %rs0, %rs0, $; {STORED}",
+                "mul.wide.s16 %x0, $, %rs0;" + added([0])],
+        "s16": [AS_F16, AS_U32, COPIED]}
+EXTENDED = {"u16": [AS_U32, COPIED, AS_F16 + AS_U32, f"add.s16 %rs0, %rs0, $; {STORED}", f"and.b16 %rs0, %rs0, $; {STORED}",
+                    "mul.wide.u16 %x0, $, %rs0;" + added([0]), f"cvt.f32.bf16 %f0, $; {SUMMED}"],
+            "s16": [AS_S32, f"shl.b16 %rs8, $, 3; add.f16 %rs0, %rs0, %rs8; {STORED}"]}
+"""What takes a half of a register, and what wants it extended, by the type of the load."""
+
+SOME = {(0, 1): "2", (0, 2): "1 1", (1, 2): "1 1", (0, 1, 2): "4", (0, 1, 3): "4", (1, 2, 3): "4", (0, 1, 2, 3): "4",
+        (0, 1, 2, 4, 5, 6): "4 4", (0, 2, 3, 5): "1 4", (1, 2, 3, 4, 5): "2 4", (1, 2, 5, 6): "1 1 1 1", (3, 4, 5, 6): "1 4"}
+"""Which of neighbours are loaded -> how many parts each load has."""
+OF_WORDS, OF_HALVES = {"1": "LDS", "2": "LDS.64", "4": "LDS.128"}, {"1": "LDS.U16", "2": "LDS", "4": "LDS.64"}
+
+
+def named(parts, names):
+    return " ".join(sorted(names[one] for one in parts.split()))
+
+
 BECOME = {
+    **{ROW + words(some): named(parts, OF_WORDS) for some, parts in SOME.items()},
+    **{ROW + halves("u16", AS_F16, some): named(parts, OF_HALVES) for some, parts in SOME.items()},
+    **{ROW + halves(type, use): "LDS.64" for type, uses in KEPT.items() for use in uses},
+    **{ROW + halves(type, use): " ".join(["LDS.U16"] * 4) for type, uses in EXTENDED.items() for use in uses},
+    ROW + halves("u16", [AS_F16, AS_F16, AS_U32, AS_F16]): "LDS.64 LDS.U16",
+    ROW + "".join(f"ld.shared.u16 %x{i}, [%r4+{2 * i}];" for i in range(4)) + added(range(4)): " ".join(["LDS.U16"] * 4),
+    ROW + "ld.shared.u32 %x0, [%r4]; ld.shared.f32 %f1, [%r4+4]; mov.b32 %x1, %f1;" + added((0, 1)): "LDS.64",
+    ROW + "ld.shared.v2.u32 {%x0, %x1}, [%r4]; ld.shared.u32 %x2, [%r4+8];" + added(range(3)): "LDS.128",
+    ROW + "".join(f"st.shared.u16 [%r4+{2 * i}], %h{1 + i % 2};" for i in range(8)): "STS.64 STS.64",
+    ROW + "".join(f"st.shared.v2.u16 [%r4+{4 * i}], {{%h1, %h2}};" for i in range(4)): "STS.128",
+    ROW + PAIR + "st.shared.u32 [%r4+8], %r7;": "STS STS.64",
     **{ROW + loads(computing(opcode)): "LDS LDS" for opcode in BRANCHING},
     **{ROW + stores(computing(opcode)): "STS STS" for opcode in [*BRANCHING, "div.s32", "rem.s32"]},
     **{ROW + loads(computing(opcode)): "LDS.64" for opcode in [*STRAIGHT, "div.s32", "rem.s32"]},
@@ -124,9 +176,15 @@ def test_neighbours_are_counted_as_what_they_become(lines):
 @needs_tools
 def test_ptxas_makes_these_accesses_of_them(tmp_path):
     made = assembled_each([body(lines) for lines in BECOME], tmp_path)
-    found = {lines: " ".join(sorted(name for name in made[body(lines)].elements() if name.startswith(("LDS", "STS"))))
-             for lines in BECOME}
+    found = {lines: " ".join(sorted(name.replace("LDS.S16", "LDS.U16") for name in made[body(lines)].elements()
+                                    if name.startswith(("LDS", "STS")))) for lines in BECOME}
     assert found == BECOME
+
+
+def test_a_whole_may_reach_past_the_end_of_shared_memory():
+    head = ".shared .align 16 .b8 s[12]; .reg .b32 %x<4>; mov.u32 %r3, 0;"
+    trace = ptx.load(module(head + words(range(3)).replace("%r4", "s") + "ret;")).entry().run(1, 32, hazards="off")
+    assert [(c.instruction, c.instructions) for c in trace.lines] == [("ld.shared.b128", 1)]
 
 
 @pytest.mark.parametrize("repeats", [1, 3000])

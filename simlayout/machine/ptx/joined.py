@@ -1,19 +1,22 @@
 """Loads and stores of shared memory that ptxas joins: neighbours in a basic block become one access.
 
-Seen in the SASS of ptxas 13.0: it joins accesses of one size, with one base register and no guard, if their offsets follow
-one another, if it knows that the first is aligned, and if nothing in between may touch shared memory; of two loads from one
-place it keeps one. The parts are executed one by one here, but counted as what they become.
+Seen in the SASS of ptxas 13.0 and 13.5: it joins accesses of one size, with one base register and no guard, in groups of
+four and of two parts, if it knows that the whole is aligned, and if nothing in between may touch shared memory. Of a group
+of four it loads all when three are wanted; of two loads from one place it keeps one. The parts are executed one by one here,
+but counted as what they become.
 """
 
 from dataclasses import dataclass, field
 
 from simlayout.machine.arithmetic.carriers import WIDTHS
 from simlayout.machine.ptx import syntax
+from simlayout.machine.ptx.halves import kept_halves
 
-WHOLES = (16, 8, 4)
-"""Bytes of what is joined, largest first."""
-PARTS = {"ld": (4, 8), "st": (2, 4, 8)}
-"""Bytes of what may become a part of it."""
+GROUPS = (4, 2)
+"""How many parts a whole has, largest first."""
+MOST_BYTES = 16
+PARTS = 2, 4, 8
+"""Bytes of what may become a part of it, and of the whole."""
 _MOST = 4
 """Multiples of 16 and more are all the same here."""
 _ENDS = {"bra", "brx", "ret", "exit", "call", "trap", "bar", "barrier", "fence", "membar", "mbarrier", "stmatrix", "wgmma",
@@ -40,50 +43,63 @@ class Joined:
 def joined(names) -> dict[int, Joined]:
     """{id of an Instruction: Joined} for the function of some Names."""
     body = names.function.body
-    if not any(_part(s) for s in body):
+    halves = kept_halves(body)
+    if not any(_part(s, halves) for s in body):
         return {}
     aligned, found = Alignments(names), {}
-    for parts in _runs(body, names):
-        found |= _whole(parts, aligned)
+    for size, base, parts in _runs(body, names, halves):
+        found |= _whole(size, base, parts, aligned)
     return found
 
 
-def _part(statement):
-    """(store, bytes) of a plain load or store of shared memory that may be joined; else None."""
-    if not isinstance(statement, syntax.Instruction) or statement.opcode not in PARTS or statement.guard is not None:
+def _part(statement, halves):
+    """(store, bytes of a part, how many it is) of a plain load or store of shared memory that may be joined; else None.
+    halves: as `kept_halves` has them."""
+    if not isinstance(statement, syntax.Instruction) or statement.opcode not in ("ld", "st"):
         return None
     space, *vector, type = statement.modifiers if len(statement.modifiers) > 1 else ("", "")
-    store, size = statement.opcode == "st", WIDTHS.get(type, 0) // 8 * (2 if vector == ["v2"] else 1)
-    if space not in ("shared", "shared::cta") or vector not in ([], ["v2"]) or size not in PARTS[statement.opcode]:
+    store, size, count = statement.opcode == "st", WIDTHS.get(type, 0) // 8, 1
+    if space not in ("shared", "shared::cta") or vector not in ([], ["v2"], ["v4"]) or size not in PARTS:
         return None
-    plain = len(statement.operands) == 2 and isinstance(statement.operands[not store], syntax.Address)
-    return (store, size) if plain else None
+    if vector:
+        count = int(vector[0][1])
+        size, count = (4, count // 2) if size == 2 else (size, count)            # halves of a vector are in 32-bit registers
+    elif size == 2 and not store and id(statement) not in halves:
+        return None
+    plain = statement.guard is None and len(statement.operands) == 2
+    plain = plain and isinstance(statement.operands[not store], syntax.Address)
+    return (store, size, count) if plain and size * count < MOST_BYTES else None
 
 
 @dataclass
 class _Run:
-    """Parts in a basic block between which nothing else touches shared memory: {key: [(offset, bytes, Instruction)]}."""
+    """Parts in a basic block between which nothing else touches shared memory: {(bytes, base): [(offset, count,
+    Instruction)]}."""
 
     store: bool
     parts: dict = field(default_factory=dict)
 
+    def all(self):
+        """(bytes, base, parts) of each."""
+        return ((*key, parts) for key, parts in self.parts.items())
 
-def _runs(body, names):
-    """The parts of every run, [(offset, bytes, Instruction)] with one size and base."""
+
+def _runs(body, names, halves):
+    """(bytes, name of the base, parts) of every run of parts with one size and base."""
     run = _Run(False)
     for statement in body:
-        part = _part(statement)
+        part = _part(statement, halves)
         if part is None and _ends(statement, run.store) or part is not None and part[0] != run.store:
-            yield from run.parts.values()
+            yield from run.all()
             run = _Run(part is not None and part[0])
         if part is not None:
             base, offset = _place(statement.operands[not part[0]], names)
             if offset is not None:
-                run.parts.setdefault((statement.modifiers[1:], base), []).append((offset, part[1], statement))
+                run.parts.setdefault((part[1], base), []).append((offset, part[2], statement))
         if isinstance(statement, syntax.Instruction) and statement.opcode != "st":
             for key in [key for key in run.parts if _defines(statement, key[1])]:
-                yield run.parts.pop(key)
-    yield from run.parts.values()
+                yield *key, run.parts.pop(key)
+    yield from run.all()
 
 
 def _ends(statement, store):
@@ -101,8 +117,8 @@ def _ends(statement, store):
 
 
 def _branches(statement, store):
-    """Whether ptxas makes branches of arithmetic, or what keeps stores apart: of quotients and roots that are rounded, and of
-    quotients of integers that are not of 32 bits, whatever they are divided by."""
+    """Whether ptxas makes branches of arithmetic, or what keeps stores apart: of quotients and roots that are rounded, and
+    of quotients of integers that are not of 32 bits, whatever they are divided by."""
     opcode, modifiers = statement.opcode, statement.modifiers
     if opcode == "rsqrt":
         return modifiers == ("approx", "f64")
@@ -127,24 +143,30 @@ def _defines(statement, base):
     return base in {getattr(one, "name", None) for one in getattr(first, "operands", (first,))}
 
 
-def _whole(parts, aligned):
-    """{id: Joined} of parts with one size and base."""
-    (_, size, one), found, left = parts[0], {}, {}
-    store = one.opcode == "st"
-    for offset, _, part in parts:
-        if offset in left and not store:
+def _whole(size, base, parts, aligned):
+    """{id: Joined} of parts of one size with one base, a register's name."""
+    left, found = {}, {}                                 # left: offset -> which Instruction has that part
+    store = parts[0][-1].opcode == "st"
+    starts = {id(part): offset for offset, _, part in parts}
+    for offset, count, part in parts:
+        mine = range(offset, offset + size * count, size)
+        if not store and all(at in left for at in mine):
             found[id(part)] = Joined(0, 0)
-        left.setdefault(offset, part)
-    base = one.operands[not store].base
-    known = aligned.of(base) if isinstance(base, syntax.Register) else _MOST
-    for whole in WHOLES:
-        for start in sorted(left):
-            offsets = range(start, start + whole, size)
-            if whole <= size or start % whole or 1 << known < whole or any(at not in left for at in offsets):
+        left |= {at: part for at in mine if at not in left}
+    operand = parts[0][-1].operands[not store].base
+    known = aligned.of(operand) if isinstance(operand, syntax.Register) else _MOST
+    for count in GROUPS:
+        whole = size * count
+        for start in sorted({at - at % whole for at in left}):
+            inside = [at for at in range(start, start + whole, size) if at in left]
+            some = list({id(left[at]): left[at] for at in inside}.values())
+            enough = 3 if count == 4 and not store else count
+            if whole > MOST_BYTES or 1 << known < whole or len(inside) < enough or len(some) < 2:
                 continue
-            some = [left.pop(at) for at in offsets]
+            for at in inside:
+                del left[at]
             counts = (max if store else min)(some, key=lambda part: part.line)
-            found |= {id(part): Joined(whole, -i * size) if part is counts else Joined(0, 0) for i, part in enumerate(some)}
+            found |= {id(part): Joined(whole, start - starts[id(part)]) if part is counts else Joined(0, 0) for part in some}
     return found
 
 
