@@ -52,6 +52,12 @@ def test_a_source_that_is_no_plain_file_is_not_opened(file):
     assert [(line.line, line.source) for line in trace.source_lines()] == [(7, "")]
 
 
+def test_what_stands_behind_a_loc_of_no_line_is_of_the_line_before_as_in_the_table_of_ptxas():
+    text = module(".loc 1 7 3\nmov.u32 %r1, 0;\n.loc 1 0 5\nmov.u32 %r1, 1;\n.loc 1 9 3\nret;", before='.file 1 "a.cu"')
+    trace = sl.ptx.load(text).entry().run(1, 32)
+    assert [(line.line, line.executions) for line in trace.source_lines()] == [(7, 2), (9, 1)]
+
+
 def test_the_ptx_listing_has_each_ptx_line_with_the_source_line_that_it_is_of():
     trace = transposed()
     found = {line.line: line for line in trace.source_lines(ptx=True)}

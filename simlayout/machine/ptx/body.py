@@ -256,6 +256,8 @@ class Body:
             caller = self._place()
             further = self._sites.get(caller)
             callers = ((self._file(caller[0]), caller[1]), *(further.callers if further else ()))[:_CALLERS]
+        if not place[1]:
+            return                                       # of no line: ptxas leaves it in the one before
         self.site = self._sites.get(place)
         if self.site is None or self.site.callers != callers:
             self.site = self._sites[place] = Site(self._file(place[0]), place[1], callers)
