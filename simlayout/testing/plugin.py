@@ -4,6 +4,8 @@ pytest loads this module in every run (entry point pytest11), so it imports noth
 with its first use.
 """
 
+import sys
+from contextlib import contextmanager
 from functools import partial
 
 import pytest
@@ -34,11 +36,21 @@ def pytest_configure(config):
     config.addinivalue_line("markers", MARKER)
     capture = config.pluginmanager.get_plugin("capturemanager")
     if capture is not None:
-        Console.shown = capture.global_and_fixture_disabled
+        Console.shown = partial(_shown, capture)
     if config.getoption("simlayout") or config.getoption("simlayout_strict"):
         from simlayout.testing.session import Session
 
         config.pluginmanager.register(Session(config), "simlayout-session")
+
+
+@contextmanager
+def _shown(capture):
+    """Stderr is what the user sees. Afterwards pytest puts its own streams in place: whoever had put another there before,
+    as doctest does, gets that back."""
+    streams = sys.stdout, sys.stderr
+    with capture.global_and_fixture_disabled():
+        yield
+    sys.stdout, sys.stderr = streams
 
 
 @pytest.hookimpl(wrapper=True)

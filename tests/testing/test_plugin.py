@@ -227,6 +227,23 @@ def test_what_is_loaded():
     assert code == 0, printed
 
 
+def test_a_wait_that_is_told_leaves_stdout_to_who_has_put_another_in_its_place(tmp_path):
+    code, printed = run(tmp_path, text='''
+import io
+import time
+from contextlib import redirect_stdout
+from simlayout.progress import waiting
+
+def test_it():
+    with redirect_stdout(io.StringIO()) as out:
+        with waiting("why", patience=0.01):
+            time.sleep(0.3)
+        print("here")
+    assert out.getvalue() == "here\\n"
+''')
+    assert code == 0 and "why\n" in printed, printed
+
+
 @pytest.mark.parametrize("options, plugin, message", [
     (["--simlayout"], "import sys; sys.modules['numba.cuda'] = None", r'pip install "simlayout\[cuda\]"'),
     (["--simlayout", "--simlayout-arch", "sm_12"], "", "unknown architecture 'sm_12'"),
