@@ -12,8 +12,8 @@ from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.ptx import running
 from simlayout.machine.ptx.compiled import generate
 from simlayout.machine.ptx.compiled.encode import COMPUTE, JOIN, KIND, MOVE, RESULT, encoded
+from simlayout.machine.ptx.compiled.generate import NAMES
 from simlayout.machine.ptx.compiled.held import EXECUTED, Log, address_of, held_of
-from simlayout.machine.ptx.compiled.names import NAMES
 from simlayout.machine.ptx.loading import load
 from simlayout.machine.ptx.opcodes.lanes import lane_op
 from simlayout.machine.ptx.program import Program, Step

@@ -9,8 +9,8 @@ import numpy as np
 
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.global_memory import GlobalPointer
+from simlayout.machine.engine.lanes import WarpPart
 from simlayout.machine.engine.memory import PerLane
-from simlayout.machine.engine.parts import WarpPart
 
 
 class AtomicTwins(WarpPart):

@@ -29,8 +29,8 @@ from simlayout.machine.engine.bulk_places import (
 from simlayout.machine.engine.global_access import ASYNC, STRONG, WRITES
 from simlayout.machine.engine.global_memory import GlobalPointer
 from simlayout.machine.engine.global_shadow import units
+from simlayout.machine.engine.lanes import WarpPart
 from simlayout.machine.engine.memory import PerLane
-from simlayout.machine.engine.parts import WarpPart
 from simlayout.machine.engine.proxies import CELL
 from simlayout.machine.engine.touches import Touch
 

@@ -1,15 +1,22 @@
-"""The active mask of a warp, and where in the program the warp is."""
+"""Parts of a Warp: what all have in common, and the first of them, which lanes are active and where in the program it is."""
 
 from os.path import basename
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from simlayout.errors import MachineError
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.hazards import Place, called, calls_of, error, hazard, ordered_ints, spans
-from simlayout.machine.engine.parts import WarpPart
 from simlayout.machine.engine.scopes import reach_of, value_bytes
+
+
+class WarpPart:
+    """A part of a Warp, which uses attributes and methods of the others. For a type checker it may have any attribute: those
+    of the whole Warp are written where it is."""
+
+    if TYPE_CHECKING:
+        def __getattr__(self, name: str) -> Any: ...
 
 
 class Lanes(WarpPart):

@@ -16,8 +16,8 @@ from simlayout.errors import MachineError
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.clocks import IN_GLOBAL, IN_SHARED, joined
 from simlayout.machine.engine.hazards import hazard
+from simlayout.machine.engine.lanes import WarpPart
 from simlayout.machine.engine.memory import PerLane, lane_addresses
-from simlayout.machine.engine.parts import WarpPart
 from simlayout.machine.engine.scopes import CLUSTER, CTA
 from simlayout.machine.engine.touches import Touch
 from simlayout.machine.engine.waiting import Poll, waits

@@ -10,8 +10,8 @@ import numpy as np
 
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.hazards import error, hazard
+from simlayout.machine.engine.lanes import WarpPart
 from simlayout.machine.engine.memory import PerLane, lane_addresses
-from simlayout.machine.engine.parts import WarpPart
 from simlayout.machine.engine.touches import WEAK, Touch
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from simlayout.machine.engine.lanes import WarpPart
 from simlayout.machine.engine.memory import PerLane
-from simlayout.machine.engine.parts import WarpPart
 
 PATIENCE = 64
 """Reads that find the same, one after the other, before a warp gives its turn away."""

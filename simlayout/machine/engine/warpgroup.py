@@ -15,7 +15,7 @@ from simlayout.errors import AddressError, MachineError
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.guards import Fenced, InFlight, Registers
 from simlayout.machine.engine.hazards import hazard
-from simlayout.machine.engine.parts import WarpPart
+from simlayout.machine.engine.lanes import WarpPart
 from simlayout.machine.engine.proxies import CELL
 from simlayout.machine.engine.touches import Touch
 from simlayout.machine.engine.waiting import waits

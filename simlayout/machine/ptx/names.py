@@ -39,7 +39,6 @@ class Names:
             at = aligned(at, variable.align)
             self.parameters[variable.name] = at
             at += variable.bytes
-        self.parameter_bytes = at
         for variable in (*function.parameters, *function.returns):
             if variable.space not in ("param", "reg"):
                 raise MachineError(f"{lowering.module.path}:{function.line}: {function.name} has a parameter in "

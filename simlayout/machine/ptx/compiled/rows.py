@@ -1,6 +1,6 @@
 """Arithmetic on whole rows, compiled: one branch per instruction.
 
-Written by `generate`, from `names` and the table of instructions; do not edit.
+Written by `generate`, from its NAMES and the table of instructions; do not edit.
 """
 
 import numpy as np
