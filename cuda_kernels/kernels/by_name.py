@@ -12,7 +12,15 @@ from simlayout.errors import SimlayoutError
 from simlayout.kernel import Kernel
 from simlayout.wording import meant
 
-KERNELS: dict[str, Kernel] = hgemm.KERNELS | tutorial.KERNELS
+
+class Kernels(dict[str, Kernel]):
+    """Some kernels by name. A name that is not among them is looked for among all, and refused with what is near."""
+
+    def __missing__(self, name):
+        return named(name)
+
+
+KERNELS = Kernels(hgemm.KERNELS | tutorial.KERNELS)
 """Those of mma.sync: f16, A and B by K."""
 
 ALL_KERNELS = KERNELS | {warptile.KERNEL.name: warptile.KERNEL} | HOPPER_KERNELS
@@ -24,6 +32,8 @@ def named(name, options=None):
 
     >>> named("mma_permuted").plan.access("load A").analyze().wavefronts[0].item()
     4
+    >>> KERNELS["wgmma_tma"] is named("wgmma_tma"), "wgmma_tma" in KERNELS
+    (True, False)
     """
     if name not in ALL_KERNELS:
         file = "; files are run by `simlayout run`" if PurePath(str(name)).suffix else ""
