@@ -12,6 +12,8 @@
     nested   = int | "(" nested { "," nested } [","] ")"        or Shape<...>, Stride<...>, make_shape(...), ...
     int      = ["_"] digits | "Int" "<" digits ">"
 
+What repr prints is read as well: Swizzle(3, 3, 3) @ Layout((16, 64), (64, 1)), Rotation(...), F2Map((...)).
+
 Spaces are free, and so are C++'s `cute::` before a word and `{}` after one. A layout without strides is compact,
 leftmost mode fastest. A bare int is an offset (`o 16 o`) unless it ends the chain, where it is the layout 16:1. A swizzle
 of a pointer XORs bits of byte addresses, and is read as that of offsets in elements. Nothing is ever evaluated as Python.
@@ -30,7 +32,7 @@ MAX_LENGTH = 10_000     # characters of a text
 MAX_DIGITS = 19         # of an int: offsets are signed 64-bit integers
 
 _WORDS = ("composition|make_layout|make_shape|make_stride|make_tuple|Layout(?:Left|Right)|Layout|Gen(?:Row|Col)Major|Shape|"
-          "Stride|Tuple|Tile|Swizzle|Sw|S|Rotation|Rot|F2|Int|C|o")
+          "Stride|Tuple|Tile|Swizzle|Sw|S|Rotation|Rot|F2Map|F2|Int|C|o")
 _TOKEN = re.compile(rf"\s*(?:(?P<int>_?[0-9]+)(?:\s*\{{\s*\}})?|_?(?P<pointer>smem_ptr\[[0-9]{{1,3}}b\]\([^()]*\))|"
                     rf"(?:cute::)?(?P<word>{_WORDS})|(?P<mark>[@∘(),:;<>-])|"
                     r"(?P<bad>\S)|(?P<end>\Z))")
@@ -217,10 +219,10 @@ class _Parser:
         if self.accept("composition"):
             return self.composition(at, depth)
         if self.token in ("Layout", "make_layout"):
-            return self.of_cpp(">" if self.token == "Layout" else ")", at)
+            return self.of_words(at)
         if self.token in _LAYERS:
             return self.layer(_LAYERS[self.token], at)
-        if self.token == "F2":
+        if self.token in ("F2", "F2Map"):
             return self.f2(at)
         if self.kind != "int" and self.token not in ("Int", "C", *_TUPLES):
             self.expected("a layout, 'Sw<', 'Rot<' or 'F2<'")
@@ -230,10 +232,17 @@ class _Parser:
         stride = self.nested(0)
         return self.build(lambda: Layout(shape, stride), at)
 
-    def of_cpp(self, end, at):
-        """`Layout<Shape<...>,Stride<...>>` or `make_layout(make_shape(...), make_stride(...))`."""
+    def opened(self, *marks):
+        """What closes the bracket that is next, one of the marks."""
+        mark = self.token
+        self.require(mark if mark in marks else marks[0])
+        return ">" if mark == "<" else ")"
+
+    def of_words(self, at):
+        """`Layout<Shape<...>,Stride<...>>`, `make_layout(make_shape(...), make_stride(...))`, or Python's `Layout(...)`."""
+        cpp = self.token == "make_layout"
         self.advance()
-        self.require("<" if end == ">" else "(")
+        end = self.opened(*("(",) if cpp else ("<", "("))
         shape, stride = self.nested(0), None
         if self.accept(","):
             if self.accept(*_ROW_MAJOR):
@@ -245,11 +254,11 @@ class _Parser:
 
     def layer(self, make, at):
         self.advance()
-        self.require("<")
+        end = self.opened("<", "(")
         values = [self.integer()]
         while self.accept(","):
             values.append(self.signed())
-        self.require(">", "',' or '>'")
+        self.require(end, f"',' or {end!r}")
         counts = (3,) if make is Swizzle else (3, 4)
         if len(values) not in counts:
             self.fail(f"expected {' or '.join(map(str, counts))} numbers, found {len(values)}", at)
@@ -265,13 +274,18 @@ class _Parser:
         return self.build(lambda: Swizzle(swizzle.bits, swizzle.base - _ELEMENTS[bits], swizzle.shift), at)
 
     def f2(self, at):
+        python = self.token == "F2Map"
         self.advance()
-        self.require("<")
+        end = self.opened("(" if python else "<")
+        if python:
+            self.require("(")
         columns = [self.integer()] if self.kind == "int" else []
-        while columns and self.accept(","):
+        while columns and self.accept(",") and self.token != ")":
             columns.append(self.integer())
-        constant = self.integer() if self.accept(";") else 0
-        self.require(">", "',', ';' or '>'")
+        if python:
+            self.require(")", "',' or ')'")
+        constant = self.integer() if self.accept("," if python else ";") else 0
+        self.require(end, f"',', ';' or {end!r}")
         return self.build(lambda: F2Map(tuple(columns), constant), at)
 
     def nested(self, depth):

@@ -98,9 +98,13 @@ def read_notation(text, columns=None, dtype="f16", names=("row", "col")):
 _FOR = re.compile(r"(.*?)\sfor\s([^()]*)", re.DOTALL)
 _SIZE = re.compile(r"\s*([A-Za-z_]\w{0,30})\s*<\s*([0-9]{1,9})\s*", re.ASCII)
 _NAME = re.compile(r"(?<![\w.>:])[A-Za-z_]\w*(?!\w|\s*(?:[.:]:?\w|->))", re.ASCII)
-_OF_LAYOUTS = re.compile(r"(?:cute::)?(?:S|Sw|Swizzle|Rot|Rotation|F2|Layout|composition|make_layout)\s*[<(]|"
+_OF_LAYOUTS = re.compile(r"(?:cute::)?(?:S|Sw|Swizzle|Rot|Rotation|F2|F2Map|Layout|composition|make_layout)\s*[<(]|"
                          r"[\d\s_(),]*(?::|$)")
 """How a layout begins: a word of it, or numbers and a colon, or numbers alone."""
+
+
+_ARRAY = re.compile(r"(?:[\w:]+\s+)*(\w+)\s*\[\s*([1-9]\d{0,8})\s*\]\s*\[\s*([1-9]\d{0,8})\s*\]\s*;?", re.ASCII)
+"""An array of two dimensions as C++ declares it."""
 
 
 def tile(text: str, domain: Mapping[str, int] | None = None, dtype: AnyDType = "f16") -> IndexFunction:
@@ -140,6 +144,12 @@ def sized(text, domain=None):
         raise ParseError(f"a tile is text such as '(16,64):(64,1)' or 'row * 64 + col', not {type(text).__name__}")
     sizes = dict(domain or {})
     text = without_comments(text)
+    if array := _ARRAY.fullmatch(text.strip()):
+        rows, columns = int(array[2]), int(array[3])
+        used = 1 << columns.bit_length() - 1
+        part = f"; if only {used} of its columns are used, '({rows},{used}):({columns},1)'" if used < columns else ""
+        raise ParseError(f"{array[1]}[{rows}][{columns}] is an array: its layout is "
+                         f"'({rows},{columns}):({columns},1)'{part}")
     ends = _FOR.fullmatch(text)
     for part in ends[2].split(",") if ends else ():
         size = _SIZE.fullmatch(part)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simlayout.algebra import Composed, Layout, Rotation, Swizzle, parse
+from simlayout.algebra import Composed, F2Map, Layout, Rotation, Swizzle, parse
 from simlayout.codegen.cute_cpp import cute_cpp
 from simlayout.errors import LayoutError, ParseError
 
@@ -60,6 +60,13 @@ def test_what_cutes_cpp_says_parses_back(x):
 def test_what_repr_prints_pastes_back_as_python(x):
     names = {"Layout": Layout, "Swizzle": Swizzle, "Rotation": Rotation, "Composed": Composed}
     assert eval(repr(x), {"__builtins__": {}}, names) == x      # our own repr, in a test
+
+
+@checked
+@given(anything | st.lists(st.integers(0, 99), max_size=5).map(lambda columns: F2Map(tuple(columns))))
+def test_what_repr_prints_parses_back_but_for_an_offset_in_a_composition(x):
+    if not repr(x).startswith("Composed("):
+        assert parse(repr(x)) == x
 
 
 @checked
@@ -128,7 +135,7 @@ FAULTS = [     # text, column of the caret (from 1), the fault
     ("Rot<8,4>", 1, "expected 3 or 4 numbers, found 2"),
     ("Sw<3,3,1> o 64", 1, "not bijective"),
     ("64 o Sw<3,3", 12, "expected ',' or '>'"),
-    ("Sw(3,3,3)", 3, "expected '<', found '('"),
+    ("Sw 3,3,3", 4, "expected '<', found '3'"),
     ("Sw<3,3,3> o", 12, "expected a layout, 'Sw<', 'Rot<' or 'F2<', found the end of the text"),
     ("Sw<3,3,3> (16,64)", 11, "expected 'o' or the end of the text, found '('"),
     ("(16;64)", 4, "expected ',' or ')', found ';'"),
