@@ -1,5 +1,6 @@
 """plot: figures of a layout, an access, a fragment, a TMA box or a kernel, into a file."""
 
+import re
 from argparse import Namespace
 from dataclasses import dataclass
 from textwrap import fill
@@ -80,8 +81,11 @@ def _check_options(options, kind):
             fit = ", ".join(other.name for other in KINDS.values() if name in other.takes)
             raise SimlayoutError(f"{flag} is of --kind {fit}, not of {kind.name}: leave it out, or draw another kind")
     if "dtype" in kind.takes:
-        for names, what, other in ((kernels(), "a kernel", "plan or pipeline"), (fragments(), "an instruction", "fragment")):
-            if options.layout in names:
+        instruction = options.layout in fragments() or re.match(r"(wgmma|tcgen05)\.|m\d+n\d+k\d", options.layout)
+        for known, what, other in ((options.layout in kernels(), "a kernel", "plan or pipeline"),
+                                   (instruction, "an instruction", "fragment"),
+                                   (re.match(r"m\d+n\d+(\.|$)", options.layout), "an accumulator", "tmem")):
+            if known:
                 raise SimlayoutError(f"{options.layout} is {what}, and --kind {kind.name} draws a layout: give --kind "
                                      f"{other}")
 

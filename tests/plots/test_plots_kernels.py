@@ -141,6 +141,7 @@ REFUSED = [
     (["SWIZZLE_32B", "--kind", "tma", "--dtype", "f32"], "--dtype is of"), ([TILE, "--operand", "B"], "of --kind fragment"),
     ([TILE, "--with", TILE], "--with is of --kind compare"), ([TILE, "--by", "bank"], "--by is of --kind layout"),
     (["mma_base"], "mma_base is a kernel, and --kind banks draws a layout: give --kind plan or pipeline"),
+    (["wgmma.m64n256k16.f32.f16.f16"], "give --kind fragment"), (["m64n256"], "give --kind tmem"),
     (["m16n8k16.f32.f16.f16.f32", "--kind", "layout"], "draws a layout: give --kind fragment"),
 ]
 

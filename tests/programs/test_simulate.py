@@ -34,6 +34,27 @@ def shifted(values):
     values[i] = tile[63 - i]
 
 
+TILE = sl.Swizzle(5, 0, 5) @ sl.Layout((32, 32), (32, 1))
+PUT, GET = (cuda.jit(device=True)(sl.emit(access).function) for access in (
+    sl.Access("put", "st.shared.b32", TILE, lambda tid: (tid // 32, tid % 32), {"tid": 1024}, "f32"),
+    sl.Access("get", "ld.shared.b32", TILE, lambda tid: (tid % 32, tid // 32), {"tid": 1024}, "f32")))
+
+
+@cuda.jit
+def swizzled_transpose(a, out):
+    tile = cuda.shared.array(1024, types.float32)
+    x, y = cuda.threadIdx.x, cuda.threadIdx.y
+    tile[PUT(32 * y + x)] = a[y, x]
+    cuda.syncthreads()
+    out[y, x] = tile[GET(32 * y + x)]
+
+
+def test_an_emitted_function_is_a_device_function_of_a_numba_kernel_and_has_the_conflicts_that_were_proved():
+    a = np.arange(1024, dtype=np.float32).reshape(32, 32)
+    trace = sl.simulate(swizzled_transpose)[1, (32, 32)](a, out := np.zeros_like(a))
+    assert (out == a.T).all() and trace.total().excess == 0
+
+
 def line(function, text):
     """The number of the first line of a function that has a text."""
     import inspect
