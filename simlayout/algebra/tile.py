@@ -111,7 +111,8 @@ class Tile:
 
     def __str__(self):
         name = getattr(self.function, "__name__", None) or str(self.function)
-        return f"{name} for {', '.join(f'{name}<{size}' for name, size in self.domain)}"
+        called = "a function" if name == "<lambda>" else name
+        return f"{called} for {', '.join(f'{name}<{size}' for name, size in self.domain)}"
 
 
 def _pairs(function, domain):

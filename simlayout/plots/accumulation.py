@@ -51,6 +51,8 @@ def accumulated(depths: tuple[int, ...] = DEPTHS) -> tuple[Curve, ...]:
     >>> [(curve.of, curve.promoted, curve.errors) for curve in accumulated((128, 512))][:2]
     [('positive numbers', False, (0.000657, 0.00616)), ('positive numbers', True, (0.000657, 0.000626))]
     """
+    if not depths or any(not isinstance(k, int) or k < 128 or k % 128 for k in depths):
+        raise SimlayoutError(f"depths = {depths!r}: multiples of 128 that rise, as in (128, 256)")
     generator, curves = np.random.default_rng(0), []
     a, b = (generator.standard_normal(shape) for shape in ((64, depths[-1]), (depths[-1], 16)))
     for kind in STYLES:

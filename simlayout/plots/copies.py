@@ -242,6 +242,8 @@ def _late(analysis, index):
 
 def _lanes(access, indices):
     """(order, index, lanes whose address counts, their coordinates) of some instructions."""
+    if not isinstance(indices, Sequence | range) or not indices:
+        raise SimlayoutError(f"indices = {indices!r}: give the numbers of instructions, as in (0,) or range(4)")
     active = np.flatnonzero(access.used_lanes()).tolist()
     for order, index in enumerate(indices):
         yield order, index, active, tuple(c[:max(active) + 1] for c in coordinates(access, index))

@@ -34,7 +34,7 @@ def figure_of(drawn):
     try:
         figures = {one.figure.figure for one in np.ravel(np.asarray(drawn, object))}      # of nested figures the outer
     except AttributeError:
-        raise SimlayoutError(f"a {type(drawn).__name__} is no Figure and no Axes: draw it first") from None
+        raise SimlayoutError(f"{type(drawn).__name__} is no Figure and no Axes: draw it first") from None
     if len(figures) != 1:
         raise SimlayoutError(f"Axes of one figure are a picture, and these are of {len(figures)}")
     return figures.pop()
@@ -49,6 +49,8 @@ def rendered(drawn: Drawing, kind: str = "svg") -> bytes:
     >>> rendered(tma(atom(32)))[:5]
     b'<?xml'
     """
+    if kind not in FORMATS:
+        raise SimlayoutError(f"kind = {kind!r}: choose svg or png")
     figure = figure_of(drawn)
     out = BytesIO()
     fonts = {"font.sans-serif": ["DejaVu Sans", "Verdana"]}      # each text of an SVG names them all

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from simlayout.algebra.aliases import ArrayLike
-from simlayout.errors import require
+from simlayout.errors import SimlayoutError, require
 from simlayout.hardware.banks.analysis import Analysis
 from simlayout.hardware.banks.model import WORD_BYTES
 from simlayout.hardware.banks.phases import phases
@@ -39,6 +39,8 @@ def phase_rows(analysis: Analysis, index: int = 0, only: Sequence[int] | None = 
     """
     require(Analysis, "phase_rows", analysis)
     phase_list = phases(analysis, index)
+    if only is not None and (not only or not set(only) <= set(range(len(phase_list)))):
+        raise SimlayoutError(f"only = {only!r}: the phases of {analysis.instruction} are 0 to {len(phase_list) - 1}")
     across, called = analysis.row(index).banks, analysis.arch.vendor.wavefront
     boxes, rows, sides, frames, top = [], [], [], [], 0.0
     for number, phase in enumerate(phase_list):

@@ -6,6 +6,7 @@ import numpy as np
 
 from simlayout.algebra import dtype_of
 from simlayout.algebra.aliases import AnyDType, IndexFunction
+from simlayout.algebra.composed import Layer
 from simlayout.algebra.layout import flatten
 from simlayout.algebra.notation import as_layout, in_two_modes
 from simlayout.errors import LayoutError
@@ -15,6 +16,7 @@ from simlayout.plots.kinds import OF_TILE, Kind
 from simlayout.plots.panel import MOST, Box, Panel, draw, together
 from simlayout.plots.style import SLIDE
 from simlayout.proofs.natural import CHUNK_BYTES
+from simlayout.wording import tile_name
 
 BANK_LABEL = "bank (a line is all of them: 128 bytes)"
 LINE_BYTES = BANKS * WORD_BYTES
@@ -33,6 +35,8 @@ def extents(tile):
     >>> extents(Layout(8)), extents(Layout(((2, 8), 64)))
     ((1, 8), (16, 64))
     """
+    if callable(tile) and not isinstance(tile, Layer) and not hasattr(tile, "shape"):
+        raise LayoutError(f"{tile_name(tile)} does not say how large its tile is: draw Tile(function, (rows, columns))")
     if not callable(tile) or not hasattr(tile, "shape"):
         raise LayoutError(f"{tile} has no coordinates to draw: compose it with a layout, as in 'Sw<3,3,3> o (16,64):(64,1)'")
     modes = tile.shape if isinstance(tile.shape, tuple) else (tile.shape,)

@@ -24,7 +24,7 @@ def own_axes(ax, count):
 def one_axes(ax):
     """`ax` itself, which is one Axes or None; SimlayoutError for anything else."""
     if ax is not None and not _is_axes(ax):
-        raise SimlayoutError(f"there is one panel, and ax is a {type(ax).__name__}: give one Axes, or None")
+        raise SimlayoutError(f"there is one panel, and ax is {type(ax).__name__}: give one Axes, or None")
     return ax
 
 

@@ -188,7 +188,7 @@ def test_in_one_axes_in_its_own_and_in_a_new_figure_the_panels_are_the_same(name
 def test_anything_but_one_axes_for_one_panel_is_refused_in_words(name, no_new_figure):
     axes = list(no_new_figure.subplots(1, 2))
     for wrong in (axes, no_new_figure, [None], "ax", 0):
-        with pytest.raises(sl.SimlayoutError, match="there is one panel, and ax is a [a-zA-Z]+: give one Axes, or None"):
+        with pytest.raises(sl.SimlayoutError, match="there is one panel, and ax is [a-zA-Z]+: give one Axes, or None"):
             ONE[name](ax=wrong)
     assert not any(map(contents, axes)) and all(ax.axison for ax in axes)
 
@@ -308,7 +308,7 @@ def test_what_a_function_returns_is_written_and_let_go_as_its_figure_is(name, tm
 
 def test_what_is_not_drawn_or_not_one_picture_is_refused(tmp_path):
     two = Figure().add_subplot(), Figure().add_subplot()
-    for wrong, fault in ((two, "these are of 2"), ((), "these are of 0"), (PANEL, "a Panel is no Figure"), (3, "a int is")):
+    for wrong, fault in ((two, "these are of 2"), ((), "these are of 0"), (PANEL, "Panel is no Figure"), (3, "int is")):
         with pytest.raises(sl.SimlayoutError, match=fault):
             plots.save(wrong, tmp_path / "a.svg")
     assert not list(tmp_path.iterdir())

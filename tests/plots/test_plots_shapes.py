@@ -9,7 +9,19 @@ from readable import texts
 import simlayout as sl
 from simlayout.algebra.notation import in_two_modes
 from simlayout.hardware.banks.phases import phases
-from simlayout.plots import access, bit_matrix, close, copies, copy_map, layout_map, logical, matrix_phases, memory
+from simlayout.plots import (
+    access,
+    accumulated,
+    bit_matrix,
+    close,
+    copies,
+    copy_map,
+    layout_map,
+    logical,
+    matrix_phases,
+    memory,
+    rendered,
+)
 from simlayout.plots.banks import named
 from simlayout.plots.files import figure_of
 
@@ -112,6 +124,31 @@ def test_columns_that_no_lane_touches_are_left_out_of_a_picture_that_would_be_to
     words = " ".join(text for text, *_ in texts(figure_of(drawn)))
     close(drawn)
     assert "columns that none of these instructions touches are left out" in words
+
+
+LOAD = sl.Access("a", "ldmatrix.x4", sl.Layout((16, 64), (64, 1)), lambda tid: (tid % 16, 8 * (tid // 16)))
+D = sl.fragment("wgmma.m64n256k16.f32.f16.f16", "D")
+
+
+@pytest.mark.parametrize("draw, says", [
+    (lambda: matrix_phases(LOAD, only=()), "the phases of ldmatrix.x4 are 0 to 3"),
+    (lambda: matrix_phases(LOAD, only=(7,)), "0 to 3"), (lambda: copies(LOAD, ()), "as in \\(0,\\)"),
+    (lambda: copies(LOAD, 0), "indices = 0: give the numbers of instructions"),
+    (lambda: copies(LOAD, (0,), "lanes"), "choose from phase, instruction"),
+    (lambda: D.plot(rows=0), "how many to draw, at least 1"), (lambda: D.plot(columns=2.5), "at least 1"),
+    (lambda: D.plot(rows=range(64, 80)), "rows 0 to 63"), (lambda: access(LOAD, 1.0), "give the number of an instruction"),
+    (lambda: logical(lambda row, col: row), r"draw Tile\(function, \(rows, columns\)\)"),
+    (lambda: logical(sl.formula("row * 64 + col")), "does not say how large its tile is"),
+    (lambda: accumulated((1, 2)), "multiples of 128"), (lambda: rendered(LOAD.plot(), "pdf"), "choose svg or png"),
+])
+def test_what_there_is_no_picture_of_is_refused_by_what_there_is(draw, says):
+    with pytest.raises(sl.SimlayoutError, match=says):
+        draw()
+    close("all")
+
+
+def test_a_tile_of_a_lambda_is_called_a_function():
+    assert logical(sl.Tile(lambda row, col: 8 * row + col, (4, 8))).title == "a function for row<4, col<8, f16"
 
 
 def test_a_matrix_of_bits_says_what_the_letters_above_it_mean():
