@@ -37,7 +37,7 @@ from simlayout.machine.ptx.doubts import WROTE
 U32, U64, I64 = np.uint32, np.uint64, np.int64
 _LEAST, _MOST = I64(-(1 << 63)), I64((1 << 63) - 1)
 _RANGE = 5
-"""Numbers of each row of `Common.ranges`."""
+"""Numbers of each row of the table of arrays, at RANGES."""
 
 
 @within

@@ -144,7 +144,7 @@ def execute(w, at, limit, patience, mask, held, steps, common):
     to tell of.
 
     w: the number of the warp; limit: a place in the order; patience: most steps; mask: uint64 [32], all ones where a lane
-    takes part. held, steps, common: as of `loop.enter`.
+    takes part. held, steps, common: as of `enter.enter`.
     """
     table, copies, executed = i64s(steps[TABLE]), i64s(steps[COPIES]), i64s(common[EXECUTED])
     state, log_used = i64s(common[STATE]), i64s(common[LOG_USED])

@@ -54,7 +54,7 @@ than this."""
 def execute_parts(w, budget, longest, held, steps, common):
     """Executes the parts of warp `w` as `parts.Parts` does, also where lanes part, meet and end, until one needs more, or
     one has stood while the others executed more than `longest`, or all have ended; at most `budget` steps. The parts and the
-    steps of the warp change; state[0] is as of `execute`. held, steps, common: as of `loop.enter`."""
+    steps of the warp change; state[0] is as of `execute`. held, steps, common: as of `enter.enter`."""
     table, executed, state = i64s(steps[TABLE]), i64s(common[EXECUTED]), i64s(common[STATE])
     at, ran = behind(i64s(held[AT]), LANES * w), behind(i64s(held[RAN]), LANES * w)
     masks, rows = behind(u64s(held[MASKS]), LANES * LANES * w), registers_of(w, held, steps)
@@ -155,7 +155,7 @@ def _part(mask, other, guard, flip):
 @within
 def execute_cta(turn, longest, held, steps, common):
     """Executes all warps of a CTA, each for `turn` steps at a time, until one of them needs more, or all have ended; returns
-    which. longest: as of `execute_parts`; held, steps, common: as of `loop.enter`."""
+    which. longest: as of `execute_parts`; held, steps, common: as of `enter.enter`."""
     warps, table, state, log_used = held[WARPS], i64s(steps[TABLE]), i64s(common[STATE]), i64s(common[LOG_USED])
     parts, at, left, doing = i64s(held[PARTS]), i64s(held[AT]), i64s(held[LEFT]), i64s(held[DOING])
     for w in range(warps):
