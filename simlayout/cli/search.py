@@ -1,5 +1,5 @@
-"""search: which layout of a tile serves all of some instructions, which order of rows does without another layout, and the
-layouts of whole kernels found again."""
+"""search: a layout of a tile that serves several instructions, an order of rows that saves a layout, and the layouts of
+whole kernels."""
 
 import keyword
 import re

@@ -1,7 +1,7 @@
 """The stages of a kernel in time: which chunk of K is copied into which stage, and when it is read, on the CPU machine.
 
-The machine has no clock but the order in which warps execute. A clock here is a wavefront: what shared memory serves one
-after the other, of all warps of the CTA; of copies what their destinations cost, as in the clocks of a `Prediction`.
+The machine has no clock but the order in which warps execute. A clock here is a wavefront, because shared memory serves
+those of all warps of a CTA one after the other. Copies count by their destinations, as in the clocks of a `Prediction`.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,7 @@
 """Processes that a program starts: they simulate their device too, though nobody tells them to.
 
 Each Python process that begins within `inherited` imports `begin`, which waits for the import of numba.cuda and puts a
-SimulatedDevice in its place; what it launches is not told to the process that started it.
+SimulatedDevice in its place. The process that started it does not learn what it launches.
 """
 
 import os

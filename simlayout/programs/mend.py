@@ -1,7 +1,7 @@
 """What would mend bank conflicts of a program: an array in shared memory that is padded, or whose indices are swizzled.
 
 The elements that the lanes asked for are known (`uses`). Where they would lie in an array of another shape is arithmetic,
-and what that costs the bank model says: so each candidate is judged by all accesses that were seen, and the simplest of the
+and the bank model says what that costs. So each candidate is judged by all accesses that were seen, and the simplest of the
 best is proposed, as an edit of the source.
 """
 

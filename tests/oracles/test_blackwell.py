@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cutlass_kit import headers
 
 import simlayout as sl
 from simlayout.algebra.swizzle_modes import ATOM_32B, EVERY_MODE
@@ -22,6 +21,16 @@ from simlayout.hardware.matrix.scale_factors import ScalesInTmem, scale_id, scal
 from simlayout.hardware.matrix.sparse_tmem import MetadataInTmem
 from simlayout.hardware.matrix.tmem import TMEM_SHAPES, accumulator, tmem_copy, tmem_fragment
 from simlayout.hardware.tables.tcgen05 import shapes_of
+
+
+def headers():
+    """The include folder of CUTLASS, None without the wheel nvidia-cutlass."""
+    found = find_spec("cutlass_library")
+    if found is None or not found.submodule_search_locations:
+        return None
+    folder = Path(found.submodule_search_locations[0]) / "source" / "include"
+    return folder if folder.is_dir() else None
+
 
 INCLUDE = headers()
 needs_nvcc = pytest.mark.skipif(INCLUDE is None or shutil.which("nvcc") is None, reason="needs nvcc and nvidia-cutlass")

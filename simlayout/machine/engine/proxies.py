@@ -1,13 +1,12 @@
 """What engines do to shared memory: bytes that a wgmma or a bulk store may still be reading may not be written, bytes that a
 reduction may still be changing may only be reduced in the same way.
 
-An engine does what it does in order (see `clocks`), so of each engine the last touch of each byte is enough: who knows that
-it is over knows that of all before.
+An engine does what it does in order (see `clocks`), so the last touch of each byte by each engine is enough: whoever knows
+that it is over knows the same of all before.
 
-Of the generic proxy and the async one in turn: a generic-proxy read followed by a TMA write of the same bytes (write after
-read) that is ordered by a barrier or an mbarrier but has no fence.proxy.async is not reported, because the read's value has
-arrived before the write starts, and CUTLASS's and CUDA's published pipelines rely on it. The PTX memory model would ask for
-a fence, and Triton inserts one.
+One kind of missing fence is not reported: a generic-proxy read, then a barrier or an mbarrier, then a TMA write of the same
+bytes, without fence.proxy.async. The read's value has arrived before the write starts, and the pipelines that CUTLASS and
+CUDA publish rely on it. The PTX memory model would ask for a fence, and Triton inserts one.
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
-"""Writes that the last write of a byte does not stand for, so that what comes later is compared with them too.
+"""Writes of a byte with which a later access is compared, too, besides the last one.
 
-Of two stores of one value that nothing orders either may come last, so a later access must come after both. And a store of
-the value that is there need not come after the last store, but after what stored another value before.
+If nothing orders two stores of one value, either may come last, so a later access must come after both. And a store of the
+value that is already there need not come after the last store, but it must come after what stored another value before.
 """
 
 from dataclasses import dataclass

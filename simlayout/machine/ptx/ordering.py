@@ -1,9 +1,10 @@
 """What strong accesses of a PTX program order (PTX ISA, Memory Consistency Model: release and acquire patterns).
 
-A release pattern is a store or atomic that releases, and then perhaps a strong one there, or a fence and then a strong one;
-an acquire pattern is a load or atomic that acquires, or a strong one and then such a one there, or a fence. Who reads what a
-release pattern wrote, or an atomic after it, by an acquire pattern, knows what was done and known before it. Places are
-addresses: ints in global memory, (CTA, address) in shared.
+A release pattern is one of: a store or atomic that releases; such a one, followed by a strong store or atomic of the same
+place; a fence, followed by a strong store or atomic. An acquire pattern is one of: a load or atomic that acquires; a strong
+load, followed by such a one of the same place; a strong load, followed by a fence. Whoever reads by an acquire pattern what
+a release pattern wrote, or an atomic after it, knows what was done and known before the release. Places are addresses: ints
+in global memory, (CTA, address) in shared.
 """
 
 from functools import reduce
