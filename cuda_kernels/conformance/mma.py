@@ -7,7 +7,6 @@ the instruction that kernels use (`cuda_kernels.intrinsics.mma_sync`) and back. 
 NaN need only be a NaN. Exit status 1 if any result differs.
 """
 
-import inspect
 import io
 import json
 from dataclasses import asdict, dataclass
@@ -18,7 +17,7 @@ import numpy as np
 from cuda_kernels.bench.command import ended_by, recording_parser_of, where_and_when
 from cuda_kernels.conformance.mma_cases import classes, tiles
 from cuda_kernels.intrinsics import ctaid_x, tid_x, u64
-from cuda_kernels.intrinsics.instruction import Instruction
+from cuda_kernels.intrinsics.instruction import Instruction, taking
 from cuda_kernels.intrinsics.mma import mma_sync
 from cuda_kernels.run.device import gpu_problem
 from simlayout.algebra.dtypes import TYPES
@@ -59,9 +58,8 @@ def store_registers(kind, count):
             data = np.ascontiguousarray(np.broadcast_to(value, LANES)).astype(TYPES[kind].plain).view(np.uint8)
             (destination + width * r).write(warp.active, data.reshape(LANES, width))
 
-    names = ["warp", "destination", *(f"v{r}" for r in range(count))]
-    twin.__signature__ = inspect.Signature([inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in names])
-    return Instruction(f"store_{count}_{kind}", text, (), ("u64",) + (kind,) * count, twin)
+    return Instruction(f"store_{count}_{kind}", text, (), ("u64",) + (kind,) * count,
+                       taking(["destination", *(f"v{r}" for r in range(count))], twin))
 
 
 def _width(kind):
