@@ -39,6 +39,17 @@ def test_layouts_keep_to_their_limits_and_those_that_are_one_to_one_are(layout, 
     assert single.size <= 60 and injective(single.offsets()) and single.offsets().min() == 0
 
 
+@settings(max_examples=25, deadline=None)
+@given(testing.one_to_one_layouts(max_size=60, max_rank=2, max_gap=1), testing.swizzles(max_bits=2),
+       testing.rotations(max_chunk=2, max_count=3, max_rows=2, max_period=4), testing.tiles(max_rows=16, max_row_bytes=64),
+       testing.accesses(dtypes=["f32"], max_rows=16, max_row_bytes=32))
+def test_every_limit_holds(layout, swizzle, rotation, tile, access):
+    assert layout.cosize == layout.size and layout.rank <= 2
+    assert swizzle.bits <= 2 and rotation.chunk <= 2 and rotation.count <= 3 and (rotation.period or 0) <= 4
+    assert rotation.line <= 2 * rotation.chunk * rotation.count
+    assert tile.shape[0] == 16 and tile.shape[1] <= 32 and access.tile.shape == (16, 8)
+
+
 @COMMON
 @given(testing.swizzles(), testing.swizzles(min_bits=1, min_base=3, max_base=3, min_shift=1), testing.rotations())
 def test_swizzles_and_rotations_are_permutations(swizzle, chunked, rotation):
