@@ -61,7 +61,8 @@ def _asked(options):
     """(the State that the options name, the Sources)."""
     from simlayout.explorer.report import read_report
     from simlayout.explorer.sources import Sources
-    from simlayout.explorer.state import State, Use, state_of, widest_load
+    from simlayout.explorer.state import State, Use, state_of
+    from simlayout.hardware.tables.arch import widest_load
 
     lines, title = (), ""
     if options.layout and options.layout.endswith(".json"):

@@ -144,11 +144,9 @@ SHARED = {
     "--dtype": dict(default="f16", help={
         "": "of the elements: f16, bf16, tf32, f32, f64, e4m3, s8, ... (default: f16)",
         "tune": "of A and B: f16, bf16, e4m3, e5m2, s8, u8, or A's and B's, e4m3.e5m2 (default: f16)"}),
-    "--op": dict(action=Op, metavar="INSTRUCTION", help={
-        "": "a PTX name: ldmatrix.x4, ld.shared.v4.f32, st.shared.b64, cp.async.cg.16, ..., or of an AMD --arch "
-            "ds_read_b128, ds_write_b64, ... (default: ldmatrix.x4)",
-        "explore": "a PTX name: ldmatrix.x4, st.shared.b64, ..., or of an AMD --arch ds_read_b128, ds_write_b64, ... "
-                   "(default: the widest load, ldmatrix.x4 or ds_read_b128)"}),
+    "--op": dict(action=Op, metavar="INSTRUCTION", help="a PTX name: ldmatrix.x4, ld.shared.v4.f32, st.shared.b64, "
+                 "cp.async.cg.16, ..., or of an AMD --arch ds_read_b128, ds_write_b64, ... (default: the widest load, "
+                 "ldmatrix.x4 or ds_read_b128)"),
     "--lanes": dict(action=Lanes, metavar="TEXT", help="the coordinate that thread tid gives the --op before it, as in "
                     "'tid %% 16, 16*k + 8*(tid // 16)' (default: the natural way, see `simlayout help check`); its loops "
                     "are in --domain too, k=4, and tid=64 for two warps"),
@@ -242,7 +240,7 @@ def add_access(parser, name="LAYOUT", help=LAYOUT_HELP, values=None):
     layout's."""
     add_own(parser, "layout", metavar=name, type=given_layout, help=help, values=values)
     add(parser, "--dtype", "--lanes", "--domain", "--arch")
-    add(parser, "--op", default="ldmatrix.x4")
+    add(parser, "--op")
 
 
 # ---- what the shell offers -----------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from simlayout.codegen.index_text import parse_index
 from simlayout.codegen.tile_text import MAX_INSTRUCTIONS, TileText, tile_of_text
 from simlayout.errors import ParseError, SimlayoutError
 from simlayout.hardware import arch_of
-from simlayout.hardware.tables.arch import DEFAULT_ARCH
+from simlayout.hardware.tables.arch import DEFAULT_ARCH, widest_load
 from simlayout.progress import progress
 from simlayout.proofs import Access, verify
 from simlayout.proofs.natural import natural_access
@@ -117,7 +117,7 @@ def _accesses(options):
     texts = [_text_of(options.op[at], lanes, loops) for at, lanes in options.lanes]
     ops = [op for at, op in enumerate(options.op) if at not in with_lanes]
     if not (options.op or options.access):
-        ops = ["ldmatrix.x4"]
+        ops = [widest_load(options.arch)]
     natural = [natural_access(plain, name, dtype, op, arch) for op in dict.fromkeys(ops)
                for name, arch in [_on_chip(op, options.arch)]]
     unused = set(loops) - {"tid"} - {name for _, text in options.lanes for name in _NAMES.findall(text)}

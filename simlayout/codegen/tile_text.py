@@ -14,7 +14,7 @@ from simlayout.codegen.index_text import parse_index
 from simlayout.codegen.notations import SizesError, open_names, sized, tile
 from simlayout.errors import LayoutError, SimlayoutError
 from simlayout.hardware import arch_of
-from simlayout.hardware.tables.arch import DEFAULT_ARCH
+from simlayout.hardware.tables.arch import DEFAULT_ARCH, widest_load
 from simlayout.proofs import Access
 from simlayout.proofs.natural import natural_access
 
@@ -26,8 +26,9 @@ MAX_BYTES = 2**62       # byte addresses are computed in 64 bits
 class TileText:
     """What `simlayout check` is given, as text.
 
-    layout: the tile in any notation; dtype: of its elements; op: the PTX name of the instruction, if there is one; lanes:
-    the thread map as index text, None for the natural one; domain: pairs (name, size); arch: the chip; name: of the access.
+    layout: the tile in any notation; dtype: of its elements; op: the PTX name of the instruction, None for the widest load;
+    lanes: the thread map as index text, None for the natural one; domain: pairs (name, size); arch: the chip; name: of the
+    access.
     """
 
     layout: str
@@ -49,9 +50,10 @@ def access_of_tile(options, layout, loops):
     """The same of the tile and the loops that `tile_of_text` has read."""
     dtype, name = dtype_of(options.dtype), getattr(options, "name", None) or "tile"
     arch = getattr(options, "arch", DEFAULT_ARCH)
+    op = options.op or widest_load(arch)
     if options.lanes is None:
-        return natural_access(layout, options.op, dtype, name, arch)
-    return access_of_lanes(name, options.op, layout, options.lanes, loops, dtype, arch)
+        return natural_access(layout, op, dtype, name, arch)
+    return access_of_lanes(name, op, layout, options.lanes, loops, dtype, arch)
 
 
 def access_of_lanes(name, instruction, tile, lanes, loops, dtype, arch=DEFAULT_ARCH):

@@ -76,16 +76,6 @@ def single(layout=State.layout, dtype=State.dtype, op=Use.op, lanes="", domain="
     return State(layout, dtype, arch, (Use("", op, lanes, domain),), index=index)
 
 
-def widest_load(arch):
-    """The name of the load that an access of a chip begins with.
-
-    >>> widest_load("sm_90"), widest_load("gfx942")
-    ('ldmatrix.x4', 'ds_read_b128')
-    """
-    loads = [row for row in arch_of(arch).instructions if row.kind == "load"]
-    return max(loads, key=lambda row: row.bytes).name if loads else Use.op
-
-
 class Refusal(SimlayoutError):
     """Why a State has no answer, and where: its field, and the column in the field's text where a parser knows it.
 

@@ -5,6 +5,7 @@ import json
 import pytest
 from commands import printed, refused
 
+from simlayout.cli import main
 from simlayout.hardware import ARCHES
 from simlayout.hardware.tables.instructions import instructions_of
 from simlayout.sources import statements
@@ -55,8 +56,16 @@ def test_search_finds_one_layout_for_two_vendors(capsys):
     assert "0 conflict-free, least excess 16" in found and "excess 16 of 32 passes" in found
 
 
+@pytest.mark.parametrize("words", [["check", TILE], ["explain", TILE], ["search", TILE], ["emit", TILE]])
+@pytest.mark.parametrize("chip, load", [("gfx942", "ds_read_b128"), ("gfx1201", "ds_read_b128"), ("sm_90", "ldmatrix.x4")])
+def test_who_names_no_instruction_asks_for_the_widest_load_of_the_chip(capsys, words, chip, load):
+    extra = ["--prove"] if words[0] == "search" else ["--allow-conflicts"] if words[0] == "emit" else []
+    assert main([*words, "--arch", chip, *extra]) in (0, 1)
+    assert load in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("words, reason", [
-    (["check", TILE, "--arch", "gfx942"], "gfx942 has no ldmatrix.x4"),
+    (["check", TILE, "--op", "ldmatrix.x4", "--arch", "gfx942"], "gfx942 has no ldmatrix.x4"),
     (["check", TILE, "--op", "ds_read_b128"], "sm_90 has no ds_read_b128, which is an instruction of gfx90a"),
     (["check", TILE, "--op", "ds_read_b128", "--arch", "gfx999"], "unknown architecture 'gfx999'"),
     (["search", TILE, "--op", "ds_read_b128 on sm_90"], "sm_90 has no ds_read_b128"),

@@ -138,12 +138,30 @@ def arch_of(name):
 def _meant(text):
     """The chips of a name that leaves out the underscore, or is of what one sells, for an error.
 
-    >>> _meant("sm90"), _meant("H100"), _meant("sm_12")
+    >>> _meant("sm90"), _meant("H100"), _meant("sm_9")
     (' (did you mean sm_90?)', ' (did you mean sm_90?)', '')
+    >>> _meant("MI300"), _meant("RTX 4090")
+    (' (did you mean gfx942?)', ' (did you mean sm_89?)')
     """
-    word = re.sub(r"[\W_]", "", text.lower())
-    near = [a.name for a in ARCHES.values() if word in (a.name.replace("_", ""), *re.findall(r"\w+", a.product.lower()))]
+    word, sold = re.sub(r"[\W_]", "", text.lower()), {}
+    for a in ARCHES.values():
+        products = (re.sub(r"\W", "", part.split("(")[0]) for part in a.product.lower().split(","))
+        sold[a.name] = {a.name.replace("_", ""), *re.findall(r"\w+", a.product.lower()), *products}
+    near = [name for name, names in sold.items() if word in names]
+    if not near and len(word) > 3:
+        near = [name for name, names in sold.items()
+                if any(each.startswith(word) or len(each) > 2 and word.startswith(each) for each in names)]
     return f" (did you mean {' or '.join(near)}?)" if near else ""
+
+
+def widest_load(name) -> str:
+    """The load that an access of a chip begins with where nobody says: ldmatrix.x4, or the widest of a chip's own.
+
+    >>> widest_load("sm_90"), widest_load("gfx942")
+    ('ldmatrix.x4', 'ds_read_b128')
+    """
+    loads = [row for row in arch_of(name).instructions if row.kind == "load"]
+    return max(loads, key=lambda row: (row.bytes, "b128" in row.name)).name if loads else "ldmatrix.x4"
 
 
 def cuda_arch_of(name) -> Arch:
