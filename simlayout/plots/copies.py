@@ -299,7 +299,8 @@ def copy_map(access: Access, indices: Sequence[int] = (0,), colour: str = "instr
              ax: SeveralAxes | None = None) -> tuple[Axes, ...]:
     """Draws some instructions of an access: the tile by rows and columns, and shared memory; returns the two Axes.
 
-    ax: where to draw: None, one Axes or two, and title: above both; as of `simlayout.plots.together`.
+    ax: where to draw: None, one Axes or two, and title: above both, which then say where alone; as of
+    `simlayout.plots.together`.
 
     >>> import simlayout as sl
     >>> copy = sl.Access("copy", "st.shared.b128", sl.Layout((8, 64), (64, 1)), lambda tid, i: (4*i + tid // 8, 8*(tid % 8)),
@@ -307,8 +308,9 @@ def copy_map(access: Access, indices: Sequence[int] = (0,), colour: str = "instr
     >>> [ax.get_title(loc="left").splitlines()[0] for ax in copy_map(copy, (0, 1))]
     ['copy: st.shared.b128, f16', '(8,64):(64,1), f16']
     """
-    part = _without_gaps(touched(access, indices, colour))
-    panels, across = on_a_slide([part, in_memory(access, indices, colour).within(HIGH)])
+    names = ("in the tile", "in shared memory") if title else ("", "")
+    part = _without_gaps(touched(access, indices, colour, names[0]))
+    panels, across = on_a_slide([part, in_memory(access, indices, colour, names[1]).within(HIGH)])
     return together(panels, across, title, ax)
 
 

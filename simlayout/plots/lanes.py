@@ -130,7 +130,7 @@ def matrix_phases(access: Access, index: int = 0, only: Sequence[int] | None = N
 def _draw_phases(request):
     access, analysis = request.access()
     index = request.options.index[0]
-    return matrix_phases(access, index), counts(analysis, index)
+    return draw(of_access(access, index)), counts(analysis, index)
 
 
 PHASES_KIND = Kind("phases", "a LAYOUT, --op: the row that each lane names, and the banks that each phase fills",

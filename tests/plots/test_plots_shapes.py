@@ -147,6 +147,12 @@ def test_what_there_is_no_picture_of_is_refused_by_what_there_is(draw, says):
     close("all")
 
 
+def test_under_a_title_of_their_own_the_two_pictures_of_a_copy_say_where_they_look_alone():
+    drawn = copy_map(LOAD, title="a load")
+    assert [ax.get_title(loc="left").splitlines()[0] for ax in drawn] == ["in the tile", "in shared memory"]
+    close(drawn)
+
+
 def test_a_tile_of_a_lambda_is_called_a_function():
     assert logical(sl.Tile(lambda row, col: 8 * row + col, (4, 8))).title == "a function for row<4, col<8, f16"
 
