@@ -115,11 +115,11 @@ def trees_of(model):
     return Trees(feature, border, scale * leaf + bias / len(trees))
 
 
-def foreseen(lesson, folds=FOLDS):
+def foreseen(lesson):
     """float64 [measurements]: the factor of each by trees that did not see its product, on any GPU."""
     _, shape = np.unique(lesson.problem, axis=0, return_inverse=True)
-    fold, factors = shape.ravel() % folds, np.empty(len(lesson.logarithms))
-    for i in range(folds):
+    fold, factors = shape.ravel() % FOLDS, np.empty(len(lesson.logarithms))
+    for i in range(FOLDS):
         factors[fold == i] = lesson.of(fold != i).trees(lesson.table[:, fold == i])
     return factors
 

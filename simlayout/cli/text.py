@@ -10,7 +10,7 @@ from textwrap import wrap
 from simlayout.files import STDIO, deliver
 
 WIDTH, NARROWEST = 100, 40
-LABEL = 14
+LABEL, LONGEST = 14, 600
 
 
 def width():
@@ -103,10 +103,10 @@ def shades():
     return ("\N{LIGHT SHADE}", "\N{FULL BLOCK}") if _terminal() else ("-", "#")
 
 
-def one_line(text, limit=600):
+def one_line(text):
     """The text on one line: what cannot be printed becomes a space, and what is too long ends in dots."""
     line = "".join(c if c.isprintable() else " " for c in text)
-    return line if len(line) <= limit else f"{line[:limit]} ..."
+    return line if len(line) <= LONGEST else f"{line[:LONGEST]} ..."
 
 
 def field(label, value, column=LABEL):

@@ -136,6 +136,8 @@ def test_shapes_that_a_kind_lacks_are_refused():
             check_shape(kind, m, n, ctas, ws, form)
     with pytest.raises(InstructionError, match="sparse, of 1 CTA with .ws has no M 64, N 256: .* N is 64, 128"):
         accumulator(64, 256, ws=True, sparse=True)
+    with pytest.raises(InstructionError, match="has no M 64, N 40"):
+        accumulator(64, 40, kind="i8")
     with pytest.raises(InstructionError, match="no kind 'f64'"):
         shapes_of("f64")
     with pytest.raises(InstructionError, match="no form 'thin'"):

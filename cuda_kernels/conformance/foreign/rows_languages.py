@@ -5,14 +5,17 @@ import numpy as np
 from cuda_kernels.conformance.foreign.row import Foreign, flat
 from cuda_kernels.conformance.foreign.rows_blocks import ints, normal
 
+WARPS = 4
+"""Of a CTA of Triton's."""
+
 SCRATCH = [0, 0]
 """What Triton's last two parameters point to: nothing, because these kernels need no scratch memory."""
 
 
-def triton(name, signature, warps=4, stages=3, **row):
+def triton(name, signature, stages=3, **row):
     """A row of Triton. signature: {argument: type, or the value of a constant}; a type ending in ":16": a multiple of 16."""
-    return Foreign(name, "triton", "triton_kernels", block=(32 * warps, 1, 1),
-                   compile={"signature": signature, "warps": warps, "stages": stages}, **row)
+    return Foreign(name, "triton", "triton_kernels", block=(32 * WARPS, 1, 1),
+                   compile={"signature": signature, "warps": WARPS, "stages": stages}, **row)
 
 
 def numba(name, types, **row):
