@@ -222,6 +222,14 @@ class Access:
         return (self.group == after.group and self.warp == after.warp and self.epoch is not None and self.agent is None
                 and not self._goes_on(after) and alike(self, after))
 
+    def needs_no_order(self, other):
+        """Whether this Access and all others that need none with `other`, itself included, are reads, or atomics of one
+        width in a launch in which all reach the GPU: none of them races with any other, whoever does it."""
+        if not (self.kind | other.kind) & WRITES:
+            return True
+        atomics = self.kind == other.kind == WRITES | STRONG
+        return atomics and self.width == other.width and self.home is other.home is None
+
     def differs(self, after, bytes):
         """bool [n]: which of these bytes, int64 [n], come out otherwise if this Access comes after that one. Of bulk stores
         of one CTA those that both write alike do not; of all else it is assumed."""

@@ -7,7 +7,8 @@ once a CTA has ended it is known for good which of its releases cover an access 
 The shadow holds a number per byte that stands for a few accesses. A new access is compared with each of them, and then
 joins them; one leaves where the new one comes after it and races with all that it would race with. So for every byte
 with a race one is found, in whatever order warps and CTAs happened to run, and what is kept does not grow with the length
-of a run. Memory that nobody has written yet needs no comparison: its reads are listed, and entered when a write comes.
+of a run. Memory that has only been read needs no comparison, nor has that of atomics alone, as a histogram in global memory:
+what happens there is listed, and entered when something else comes.
 
 Two plain stores of one value do not race: either may come last; where nothing orders them, that is noted. So a plain store
 does not race with all that what came before it would race with, because another store of its value may come. What it comes
@@ -37,7 +38,7 @@ from simlayout.machine.engine.rounding import NOTE, differ_by_rounding
 from simlayout.machine.engine.telling import EQUAL, OTHER_SIZE
 
 LISTED = 2**19
-"""Rows of reads that are listed before those are entered that CTAs made which have ended: 4 MiB."""
+"""Rows of what is listed before those are entered that are of CTAs which have ended: 4 MiB."""
 
 
 THINNED = 4
@@ -78,8 +79,8 @@ class GlobalShadow:
         self._numbers = None                             # {n: uint32 [size / n, n]}: the number of each byte; 0: nobody
         self._known = {0: NOBODY}                        # number -> the Known it stands for; the last present entered it
         self._number, self._most = 0, PRUNE_AT
-        self._reads, self._rows = [], 0                  # Accesses that are not entered, and how many rows they have
-        self._written = False                            # whether a write has come, or more reads than are listed
+        self._listed, self._rows = [], 0                 # Accesses that are not entered, and how many rows they have
+        self._compares = False                           # whether what races has come, or more than is listed
         self._group, self._flying = None, []             # serial of the clocks; their Accesses that have an agent
         self._places = {}                                # of the present group
         self._released = launch.counters.released        # group -> what it has released, if it has
@@ -126,14 +127,14 @@ class GlobalShadow:
                         plain and plain.grain, width if kind & STRONG else None)
         if agent is not None:
             self._flying.append(access)
-        if self._written or kind & WRITES:
+        if self._compares or not access.needs_no_order(self._listed[0] if self._listed else access):
             self._compare_from_now_on()
             self._add(access, clocks, plain and plain.same)
         else:
-            self._reads.append(access)
+            self._listed.append(access)
             self._rows += len(rows)
             if self._rows > LISTED:
-                self._enter_past_reads()
+                self._enter_past()
         return access
 
     def _place(self, warp, instruction):
@@ -149,16 +150,17 @@ class GlobalShadow:
 
     # ---- what is kept --------------------------------------------------------------------------------------------
 
-    def _enter_past_reads(self):
-        """Enters the listed reads by CTAs that have ended. Of each byte a plain one is enough where no CTA has released
-        anything: nothing will ever be ordered after it, and it races with all that strong ones race with."""
+    def _enter_past(self):
+        """Enters what is listed of CTAs that have ended. Of each byte one is enough where no CTA has released anything,
+        since nothing will ever be ordered after it: a plain read, which races with all that strong ones race with, or an
+        atomic."""
         if self._numbers is None:
             self._numbers = rows_of(np.zeros(room_for(self._size), np.uint32))
-        past = [access for access in self._reads if access.group != self._group]
-        self._reads = [access for access in self._reads if access.group == self._group]
-        self._rows = sum(len(access.rows) for access in self._reads)
+        past = [access for access in self._listed if access.group != self._group]
+        self._listed = [access for access in self._listed if access.group == self._group]
+        self._rows = sum(len(access.rows) for access in self._listed)
         for access in past:
-            if self._released or access.kind & STRONG:
+            if self._released or access.kind == STRONG:
                 self._add(access, None)
                 continue
             here = self._numbers[access.unit]
@@ -169,13 +171,13 @@ class GlobalShadow:
             self._compare_from_now_on()
 
     def _compare_from_now_on(self):
-        if self._written:
+        if self._compares:
             return
-        self._written = True
-        self._enter_past_reads()
-        for access in self._reads:
+        self._compares = True
+        self._enter_past()
+        for access in self._listed:
             self._add(access, None)
-        self._reads.clear()
+        self._listed.clear()
 
     def _add(self, access, clocks, same=None):
         """Enters an Access, and compares it with those before. clocks: None if it is a read of before now; same: that of

@@ -65,11 +65,16 @@ class SharedShadow(Telling):
         self._check_reductions("early read", touch)
         if touch.strong:
             self._forms.add((touch.reach, touch.width))
-        if self._updated and (not touch.strong or len(self._forms) > 1 or touch.reach < GPU):
+        if self._updated and not self._meets_updates(touch):
             for table in filter(None, self._updaters):
                 self._check_earlier(touch, table[n].take(rows, axis=0), "writes", "reads")
         if touch.marks is not None:
             self._check_marks(touch, stamps)
+
+    def _meets_updates(self, touch):
+        """Whether a touch surely needs no order with any atomic or strong store so far."""
+        alone = len(self._forms) < 2 and touch.reduction is None
+        return touch.strong and not touch.volatile and alone and touch.reach >= GPU
 
     def _keep(self, touch, tables):
         """Puts a touch, which has been entered, into its warp's table."""
@@ -231,15 +236,17 @@ class SharedShadow(Telling):
         Of those that are alike only the newest: a loop that reads the same again and again keeps one of each. since: the
         first that matters: since the warp was together, but of a strong read, after which a strong write needs no order,
         those before that too that race with such a one."""
-        together, kept = self._together[touch.warp.number], [touch]
+        together, kept, alike = self._together[touch.warp.number], [], {touch.footprint(): [touch]}
         last = [self._touches[stamp] for stamp in np.unique(stamps[stamps >= since]).tolist()]
         reads = {read.serial: read for top in last for read in (top, *top.earlier)}
         for serial in sorted(reads, reverse=True):
             read = reads[serial]
-            if serial >= since and (serial >= together or not touch.races_as(read)) and read.near(touch) and not any(
-                    read.covers(newer) and newer.races_as(read) for newer in kept):
-                kept.append(read)
-        return tuple(kept[1:])
+            if serial >= since and (serial >= together or not touch.races_as(read)) and read.near(touch):
+                newer = alike.setdefault(read.footprint(), [])
+                if not any(one.races_as(read) for one in newer):
+                    newer.append(read)
+                    kept.append(read)
+        return tuple(kept)
 
     # ---- what is wrong -------------------------------------------------------------------------------------------
 
@@ -303,7 +310,8 @@ class SharedShadow(Telling):
                 elif stamp != UNWRITTEN:
                     rivals += self._check_writes(stamp, touch, stamps == stamp)
         if self._read[n].take(rows, axis=0).max() >= self._floor:
-            for table in filter(None, (*self._readers, *self._updaters)):
+            updaters = () if self._meets_updates(touch) else self._updaters
+            for table in filter(None, (*self._readers, *updaters)):
                 self._check_earlier(touch, table[n].take(rows, axis=0), "reads", "writes")
         self._check_reductions("write in flight", touch)
         for read, where in self._async_reads.unfinished(touch, self._clocks):

@@ -42,14 +42,15 @@ class Touch:
 
     __slots__ = ("warp", "instruction", "site", "caller", "rows", "nbytes", "lanes", "name", "marks", "epoch", "serial",
                  "earlier", "issued", "waited", "agent", "number", "strong", "volatile", "reduction",
-                 "beneath", "same", "width", "reach", "_threads", "_bounds")
+                 "beneath", "same", "width", "reach", "_threads", "_bounds", "_footprint")
 
     def __init__(self, warp, instruction, rows, nbytes, lanes, name=None, marks=None):
         self.warp, self.instruction, self.site, self.caller = warp, instruction, warp.site, warp.caller
         self.rows, self.nbytes, self.lanes, self.name, self.marks = rows, nbytes, lanes, name, marks
         self.earlier, self.issued, self.waited, self.agent, self.number = (), None, None, None, None
         self.beneath, self.same, self.width, self.reach = (), None, nbytes, GPU
-        self.strong, self.volatile, self.reduction, self._threads, self._bounds = False, False, None, None, None
+        self.strong, self.volatile, self.reduction = False, False, None
+        self._threads, self._bounds, self._footprint = None, None, None
 
     def again(self):
         """The same, not entered yet."""
@@ -145,6 +146,12 @@ class Touch:
         """Whether the same lanes touch the same bytes."""
         return (self.nbytes == other.nbytes and np.array_equal(self.rows, other.rows)
                 and np.array_equal(self.lanes, other.lanes))
+
+    def footprint(self):
+        """What two touches share in which the same lanes touch the same bytes: as `covers`, to look them up."""
+        if self._footprint is None:
+            self._footprint = self.nbytes, self.rows.tobytes(), self.lanes.tobytes()
+        return self._footprint
 
     def place(self, lanes=()):
         """The Place of some of its lanes."""
