@@ -48,14 +48,19 @@ def copy(a, m, lane):
     kit.wait_0()
 
 
+def expecting():
+    """One thread's part: the mbarrier of its warp, which expects a box."""
+    mbarrier = 6144 + 8 * (kit.tid_x() // 32)
+    kit.mbarrier_init(mbarrier, 1)
+    kit.fence_proxy_async()
+    kit.mbarrier_expect(mbarrier, BOX)
+    return mbarrier
+
+
 def box_load(a, m, lane):
-    warp = kit.tid_x() // 32
-    mbarrier = 6144 + 8 * warp
     if kit.tid_x() % 32 == 0:
-        kit.mbarrier_init(mbarrier, 1)
-        kit.fence_proxy_async()
-        kit.mbarrier_expect(mbarrier, BOX)
-        kit.tma_load(m, (0, 0), BOX * warp, mbarrier)
+        mbarrier = expecting()
+        kit.tma_load(m, (0, 0), BOX * (kit.tid_x() // 32), mbarrier)
         kit.mbarrier_wait(mbarrier, 0)
     kit.bar_warp_sync()
 
@@ -70,12 +75,17 @@ def staged(value):
     return at
 
 
+def complete():
+    """One thread's part: its bulk stores are where they go."""
+    kit.bulk_commit()
+    kit.bulk_wait_all(0)
+
+
 def box_store(a, m, lane):
     at = staged(1 + kit.tid_x() // 32 + 2 * kit.ctaid_x())
     if kit.tid_x() % 32 == 0:
         kit.tma_store(m, (0, 0), at)
-        kit.bulk_commit()
-        kit.bulk_wait_all(0)
+        complete()
     kit.bar_warp_sync()
 
 
@@ -83,19 +93,14 @@ def box_reduction(a, m, lane):
     at = staged(1)
     if kit.tid_x() % 32 == 0:
         kit.tma_reduce(m, (0, 0), at)
-        kit.bulk_commit()
-        kit.bulk_wait_all(0)
+        complete()
     kit.bar_warp_sync()
 
 
 def bytes_load(a, m, lane):
-    warp = kit.tid_x() // 32
-    mbarrier = 6144 + 8 * warp
     if kit.tid_x() % 32 == 0:
-        kit.mbarrier_init(mbarrier, 1)
-        kit.fence_proxy_async()
-        kit.mbarrier_expect(mbarrier, BOX)
-        kit.bulk_load(a, BOX * warp, BOX, mbarrier)
+        mbarrier = expecting()
+        kit.bulk_load(a, BOX * (kit.tid_x() // 32), BOX, mbarrier)
         kit.mbarrier_wait(mbarrier, 0)
     kit.bar_warp_sync()
 
@@ -104,8 +109,7 @@ def bytes_store(a, m, lane):
     at = staged(1 + kit.tid_x() // 32 + 2 * kit.ctaid_x())
     if kit.tid_x() % 32 == 0:
         kit.bulk_store(a, at, BOX)
-        kit.bulk_commit()
-        kit.bulk_wait_all(0)
+        complete()
     kit.bar_warp_sync()
 
 
@@ -113,8 +117,7 @@ def bytes_reduction(a, m, lane):
     at = staged(1)
     if kit.tid_x() % 32 == 0:
         kit.bulk_reduce(a, at, BOX)
-        kit.bulk_commit()
-        kit.bulk_wait_all(0)
+        complete()
     kit.bar_warp_sync()
 
 
@@ -202,11 +205,8 @@ def matrix_store(m, lane):
 
 
 def shared_box_load(m, lane):
-    mbarrier = 6144 + 8 * (kit.tid_x() // 32)
     if kit.tid_x() % 32 == 0:
-        kit.mbarrier_init(mbarrier, 1)
-        kit.fence_proxy_async()
-        kit.mbarrier_expect(mbarrier, BOX)
+        mbarrier = expecting()
         kit.tma_load(m[0], (0, 0), 0, mbarrier)
         kit.mbarrier_wait(mbarrier, 0)
     kit.bar_warp_sync()

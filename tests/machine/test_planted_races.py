@@ -152,6 +152,14 @@ def test_what_threads_wrote_and_tma_reads_or_writes_needs_a_fence_of_the_proxy()
 
 @pytest.mark.parametrize("ordered_by", ["barrier", "mbarrier"])
 def test_a_generic_read_before_a_tma_write_of_the_same_bytes_is_not_reported_without_a_proxy_fence(ordered_by):
+    def order(mbarrier, ordered):
+        if ordered and mbarrier:
+            kit.mbarrier_arrive(2056)
+            if kit.tid_x() == 0:
+                kit.mbarrier_wait(2056, 0)
+        elif ordered:
+            kit.bar_sync()
+
     def in_shared(mbarrier, ordered, m):
         tid = kit.tid_x()
         if tid == 0:
@@ -163,13 +171,8 @@ def test_a_generic_read_before_a_tma_write_of_the_same_bytes_is_not_reported_wit
         kit.bar_sync()
         kit.mbarrier_wait(2048, 0)
         kit.ld_shared(4 * tid)                                              # first
-        if ordered and mbarrier:
-            kit.mbarrier_arrive(2056)
-        elif ordered:
-            kit.bar_sync()
+        order(mbarrier, ordered)
         if tid == 0:
-            if ordered and mbarrier:
-                kit.mbarrier_wait(2056, 0)
             kit.mbarrier_expect(2048, planted.BOX)
             kit.tma_load(m, (0, 0), 0, 2048)                                # second
             kit.mbarrier_wait(2048, 1)
@@ -181,13 +184,8 @@ def test_a_generic_read_before_a_tma_write_of_the_same_bytes_is_not_reported_wit
         at = planted.staged(1)
         kit.bar_sync()
         kit.ld_global(a + 4 * tid)                                          # first
-        if ordered and mbarrier:
-            kit.mbarrier_arrive(2056)
-        elif ordered:
-            kit.bar_sync()
+        order(mbarrier, ordered)
         if tid == 0:
-            if ordered and mbarrier:
-                kit.mbarrier_wait(2056, 0)
             kit.tma_store(m, (0, 0), at)                                    # second
             kit.bulk_commit()
             kit.bulk_wait_all(0)
