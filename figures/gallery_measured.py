@@ -11,6 +11,7 @@ from picture import Picture, joined
 from cuda_kernels.bench import pictures, record
 from cuda_kernels.bench.steps import SIZE
 from cuda_kernels.kernels.hopper.sectors import run_of
+from cuda_kernels.lab import tuning_record
 from cuda_kernels.lab.overlap import as_launched
 from cuda_kernels.lab.tuning_fit import START, read
 from simlayout.plots import Bar, Box, Dot, Panel, ladder, share_by_size, share_by_waves
@@ -78,10 +79,10 @@ def grouped(file):
 def sectors(file, problem):
     """Which of two neighbouring tiles of 128 columns writes the sectors of 32 bytes near their edge, in lines of which every
     other one starts within a sector: side by side, and as `store="sectors"` cuts them; with the times of a record."""
-    found = json.loads((DATA / file).read_text())
-    cublas, times = next((us, times) for shape, us, times in found["rows"] if tuple(shape[:3]) == problem)
-    by_rows = {found["configs"][i].get("store") == "sectors": us for i, us in sorted(times, key=lambda one: -one[1])}
-    what = f"{' x '.join(map(str, problem))}, f16, on one {found['device']} (cuBLAS: {cublas:.0f} us)"
+    found = tuning_record.read(DATA / file)
+    tried = next(one for one in found.products if (one.problem.M, one.problem.N, one.problem.K) == problem)
+    by_rows = {found.configs[i].store == "sectors": us for i, us in sorted(tried.times, key=lambda one: -one[1])}
+    what = f"{' x '.join(map(str, problem))}, f16, on one {found.device} (cuBLAS: {tried.beside[0]:.0f} us)"
     return tuple(_sectors(f"{title}\n{what}", problem[1], overlap) for title, overlap in (
         (f"tiles side by side: {by_rows[False]:.0f} us (best of 7)", False),
         (f"tiles that overlap by 8 columns: {by_rows[True]:.0f} us", True)))

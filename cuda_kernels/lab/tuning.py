@@ -7,6 +7,7 @@
     python -m cuda_kernels.lab.tuning --json FILE --shapes 20 --dtype e4m3 --scaled 1x128
     python -m cuda_kernels.lab.tuning --json FILE --sets unseen-fp8 unseen-blocks --seed 11 --most 32
     python -m cuda_kernels.lab.tuning --json FILE --sets grouped groups --most 12
+    python -m cuda_kernels.lab.tuning --json FILE --again tests/data/h200_groups.json.xz --seconds 0.015
 
 For each product it times the configurations that may be good there, with their tiles in several orders, and torch's
 cuBLAS, in turns; of groups of rows a loop over cuBLAS, and torch's grouped product. Each round has another sequence, because
@@ -30,13 +31,12 @@ from cuda_kernels.bench.timing import by_cublas, fault, prepared, rotated
 from cuda_kernels.build.ahead import compile_ahead
 from cuda_kernels.build.program import Program
 from cuda_kernels.kernels.hopper.kernel import kernel_of
+from cuda_kernels.lab.tuning_record import Tried, as_f16, read, write
 from cuda_kernels.matmul.choose.choice import likely
 from cuda_kernels.matmul.choose.figures import figures_of
 from cuda_kernels.matmul.recipe import RESULTS
 from cuda_kernels.matmul.tune.groups import SEED
 from cuda_kernels.run.turns import turn
-from simlayout.algebra.dtypes import TYPES
-from simlayout.files import write_record
 from simlayout.hardware.tables.arch import DEFAULT_TARGET
 
 MOST, IN_ORDERS = 60, 2
@@ -137,38 +137,35 @@ def beside(library, problem):
 
 
 def measure_all(library, work, seconds, source):
-    """(configurations, the record's rows, what was wrong) of [(Product, configurations)]; prints a line per row. If it is
-    interrupted, it returns what it has. In the record configurations of 16 bits are all of f16: a row names its type."""
-    tried, rows, faults = {}, [], []                     # configuration -> its number in the record
+    """(configurations, products, what was wrong) of [(Product, configurations)], the first two as a record has them; prints
+    a line per product. If it is interrupted, it returns what it has."""
+    numbers, products, faults = {}, [], []               # configuration -> its number in the record
     try:
         for problem, configs in work:
             theirs, measured, wrong = measure(library, problem, configs, seconds, source)
             library.free()
             faults += wrong
-            measured = [[tried.setdefault(as_f16(c), len(tried)), us] for c, us in measured]
-            shape = [problem.M, problem.N, problem.K, problem.dtype]
-            shape += [problem.scaled, problem.groups] if problem.groups else [problem.scaled] * bool(problem.scaled)
-            rows.append([shape, *theirs[:1], measured, *theirs[1:]])
-            print(f"{len(rows):>4} {row_text(rows[-1], list(tried))}", flush=True)
+            times = tuple((numbers.setdefault(as_f16(config), len(numbers)), us) for config, us in measured)
+            products.append(Tried(problem, tuple(theirs), times))
+            best = min(measured, key=lambda one: one[1], default=None)
+            print(f"{len(products):>4} {products[-1]}: {best[0].changes if best else 'none right'}", flush=True)
     except KeyboardInterrupt:
-        print(f"interrupted after {len(rows)} of {len(work)} products", file=sys.stderr)
-    return list(tried), rows, faults
+        print(f"interrupted after {len(products)} of {len(work)} products", file=sys.stderr)
+    return list(numbers), products, faults
 
 
-def as_f16(config):
-    """A configuration of 16 bits as one of f16; others as they are."""
-    return replace(config, dtype="f16", out="f16") if TYPES[config.dtype].bits == 16 else config
+def once_more(path):
+    """[(Product, configurations)] of a record: what it tried."""
+    record = read(path)
+    return [(tried.problem, list(record.times_of(tried))) for tried in record.products]
 
 
-def row_text(row, configs):
-    """A row of the record as a line: the best of its configurations."""
-    (M, N, K, dtype, *more), cublas, measured, *others = row
-    best, time = min(measured, key=lambda f: f[1], default=(None, float("inf")))
-    options = "none right" if best is None else configs[best].changes
-    groups = f" in {more[-1]} groups" if others else ""
-    shares = ", ".join(f"{other / time:.3f}" for other in (cublas, *others))
-    return (f"{M:>6} x{N:>6} x{K:>6} {dtype:<5}{groups} cuBLAS {cublas:>9.1f} us, best {time:>9.1f} of {len(measured):>3}, "
-            f"{shares}: {options}")
+def likely_work(options, gpu):
+    """[(Product, the likeliest configurations)] that the options of the command ask for."""
+    of_sets = dict.fromkeys(case.problem for case in cases_of(options.sets, seed=options.seed)) if options.sets else ()
+    products = [p if p.groups or p.scaled else replace(p, dtype=options.dtype, scaled=options.scaled)
+                for p in options.products or of_sets or problems(options.shapes, options.seed)]
+    return [(p, worth_measuring(p, gpu, options.most, options.orders)) for p in products]
 
 
 def main(arguments=None):
@@ -181,6 +178,7 @@ def main(arguments=None):
     parser.add_argument("--seconds", type=float, default=0.0015, help="of a turn; a configuration has three")
     parser.add_argument("--products", type=product, nargs="+", metavar="MxNxK", help="instead of random and named ones")
     parser.add_argument("--sets", nargs="+", default=(), metavar="SET", help="those of simlayout bench instead")
+    parser.add_argument("--again", metavar="RECORD", help="the products and configurations of such a file instead")
     parser.add_argument("--repeat", type=int, default=1, metavar="N", help="measure all of them so many times")
     parser.add_argument("--most", type=int, default=MOST, metavar="N",
                         help="configurations of a product (default: %(default)s)")
@@ -194,15 +192,12 @@ def main(arguments=None):
     library = torch_library("cuBLAS is torch's")
     gpu = figures_of(driver.cuda(), 0)
     source = random.Random(options.seed)
-    of_sets = dict.fromkeys(case.problem for case in cases_of(options.sets, seed=options.seed)) if options.sets else ()
-    products = [p if p.groups or p.scaled else replace(p, dtype=options.dtype, scaled=options.scaled)
-                for p in options.products or of_sets or problems(options.shapes, options.seed)]
-    likely = [(p, worth_measuring(p, gpu, options.most, options.orders)) for p in products]
-    work = options.repeat * [(p, with_fewer_stages(configs, options.stages)) for p, configs in likely]
+    work = once_more(options.again) if options.again else likely_work(options, gpu)
+    work = options.repeat * [(p, with_fewer_stages(configs, options.stages)) for p, configs in work]
     compile_ahead(programs(work), driver.cuda().version)
-    configs, rows, faults = measure_all(library, work, options.seconds, source)
+    configs, products, faults = measure_all(library, work, options.seconds, source)
     head = {**where_and_when("cuda_kernels.lab.tuning", arguments), "library": library.version}
-    write_record(options.json, head, configs=[c.changes for c in configs], rows=rows)
+    write(options.json, head, configs, products)
     for text in faults:
         print(text, file=sys.stderr)
     return 1 if faults else 0

@@ -7,17 +7,14 @@ configuration over the least one, geometric mean), the rates, and the products w
 `cuda_kernels.lab.tuning_learn` learns what the estimates then still lack.
 """
 
-import json
-import lzma
 import statistics
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 
 from cuda_kernels.bench.command import ended_by, parser_of
-from cuda_kernels.kernels.hopper.config import Hopper
+from cuda_kernels.lab import tuning_record
 from cuda_kernels.matmul.choose.figures import FIGURES, Figures
 from cuda_kernels.matmul.choose.grouped import along_groups, work_of_groups
 from cuda_kernels.matmul.choose.model import Estimates, in_16_bits, misalignment_of
@@ -133,19 +130,13 @@ def read_each(*paths):
     products in groups and others, and for A and B of 16 bits and of 8; ParseError for other files. It lacks what is never
     chosen, as slices that cut nothing, and what estimates know nothing of, as C that is stored by sectors."""
     configs, rows_of = {}, {}                            # configuration -> its number; (GPU, grouped, narrow) -> rows
-    for path in paths:
-        try:
-            data = Path(path).read_bytes()
-            record = json.loads(lzma.decompress(data) if Path(path).suffix == ".xz" else data)
-            numbers = [configs.setdefault(Hopper(**options), len(configs)) for options in record["configs"]]
-            if not record["rows"] or any(len(shape) < 4 or not measured for shape, _, measured, *_ in record["rows"]):
-                raise ParseError("a product lacks its M, N, K or dtype, or has no times, or there is none")
-            for (M, N, K, dtype, *scaled_and_groups), cublas, measured, *_ in record["rows"]:
-                (deep, narrow), groups = in_16_bits(int(K), dtype), int((scaled_and_groups[1:] or [0])[0])
-                rows_of.setdefault((str(record["device"]), groups > 0, narrow), []).append(
-                    ((int(M), int(N), deep, max(groups, 1)), cublas, [(numbers[i], float(us)) for i, us in measured]))
-        except (ValueError, KeyError, TypeError, IndexError, lzma.LZMAError) as error:
-            raise ParseError(f"{path} is no record of cuda_kernels.lab.tuning: {error}") from None
+    for record in map(tuning_record.read, paths):
+        numbers = [configs.setdefault(config, len(configs)) for config in record.configs]
+        for tried in record.products:
+            p = tried.problem
+            deep, narrow = in_16_bits(p.K, p.dtype)
+            rows_of.setdefault((record.device, p.groups > 0, narrow), []).append(
+                ((p.M, p.N, deep, max(p.groups, 1)), tried.beside[0], [(numbers[i], us) for i, us in tried.times]))
     unknown = sorted({device for device, *_ in rows_of} - set(FIGURES))
     if unknown or not rows_of:
         raise ParseError(f"records of {', '.join(unknown) or 'nothing'}: read those of {' or '.join(FIGURES)}")

@@ -15,7 +15,7 @@ from cuda_kernels.bench import grouped
 from cuda_kernels.bench.record import Product
 from cuda_kernels.conformance.hopper import CASES, EIGHTS, counted, expected
 from cuda_kernels.kernels.hopper.config import Hopper
-from cuda_kernels.lab import tuning, tuning_fit
+from cuda_kernels.lab import tuning, tuning_fit, tuning_record
 from cuda_kernels.matmul.choose.candidates import BY_SECTORS, ORDERS, candidates
 from cuda_kernels.matmul.choose.figures import H200
 from cuda_kernels.matmul.choose.model import Estimates, misalignment_of
@@ -137,10 +137,11 @@ def test_what_is_measured_is_recorded_as_it_ran_and_an_interruption_keeps_it(mon
     of_groups = Product(64, 32, 16, "e4m3", scaled="lines", groups=4)
     work = [(Product(8192, 32, 64), [other]), (Product(32, 8192, 64, "bf16"), [half, other]), (of_groups, [other]),
             (Product(1, 8, 8), [one])]
-    configs, rows, faults = tuning.measure_all(library, work, 1e-3, Random(1))
+    configs, products, faults = tuning.measure_all(library, work, 1e-3, Random(1))
     assert configs == [other, one] and faults == ["one was wrong"] * 3
-    assert [row[1:] for row in rows] == [[10.0, [[0, 2.0]]], [10.0, [[1, 2.0], [0, 3.0]]], [10.0, [[0, 2.0]], 8.0]]
-    assert rows[2][0] == [64, 32, 16, "e4m3", "lines", 4]
+    assert [tried.problem for tried in products] == [problem for problem, _ in work[:3]]
+    assert [(tried.beside, tried.times) for tried in products] == [
+        ((10.0,), ((0, 2.0),)), ((10.0,), ((1, 2.0), (0, 3.0))), ((10.0, 8.0), ((0, 2.0),))]
     said = capsys.readouterr()
     assert "interrupted after 3 of 4 products" in said.err and "best       2.0 of   2, 5.000" in said.out
     assert " in 4 groups " in said.out and "5.000, 4.000: {" in said.out
@@ -218,8 +219,8 @@ def test_a_fit_finds_rates_that_explain_the_times(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("rows, device, fault", [
-    ([], "NVIDIA H200", "or there is none"), ([[[64, 64, 64, "f16"], 1.0, []]], "NVIDIA H200", "has no times"),
-    ([[[64, 64, 64], 1.0, [[0, 1.0]]]], "NVIDIA H200", "lacks its M, N, K or dtype"),
+    ([], "NVIDIA H200", "there is no product"), ([[[64, 64, 64, "f16"], 1.0, []]], "NVIDIA H200", "has no times"),
+    ([[[64, 64, 64], 1.0, [[0, 1.0]]]], "NVIDIA H200", "not enough values"),
     ([[["a"] * 3 + ["f16"], 1.0, [[0, 1.0]]]], "NVIDIA H200", "no record .* invalid literal for int"),
     ([[[64, 64, 64, "f16"], 1.0, [[1, 1.0]]]], "NVIDIA H200", "nothing that estimates know of"),
     ([[[64, 64, 64, "f16"], 1.0, [[0, 1.0]]]], None, "records of None")], ids=str)
@@ -263,6 +264,21 @@ def test_rows_lie_as_the_configuration_that_was_measured_takes_them(tmp_path):
     rows = [[[32, 104, 4096, "f16"], 1.0, [[i, 2.0] for i in range(len(configs))]]]
     (tmp_path / "x.json").write_text(json.dumps({"device": "NVIDIA H200", "configs": configs, "rows": rows}))
     assert tuning_fit.read(tmp_path / "x.json").of_each[1].misalignment.tolist() == [0, 3, 1, 1, 3]
+
+
+KINDS = [Product(64, 72, 80), Product(64, 72, 80, "bf16", "TN"), Product(64, 72, 80, "e4m3", "NT", "lines"),
+         Product(64, 72, 80, "bf16", "NT", "", 4), Product(64, 72, 80, "e4m3", "NT", "1x128", 4)]
+
+
+@pytest.mark.parametrize("problem", KINDS, ids=str)
+def test_a_record_gives_back_what_was_tried_and_it_can_be_measured_again(tmp_path, problem):
+    configs = tuning.worth_measuring(problem, H200, 3)
+    numbered = list(dict.fromkeys(map(tuning_record.as_f16, configs)))
+    tried = tuning_record.Tried(problem, (10.0, 8.0)[:1 + (problem.groups > 0)],
+                                tuple((numbered.index(tuning_record.as_f16(c)), 2.0 + i) for i, c in enumerate(configs)))
+    tuning_record.write(tmp_path / "x.json", {"device": "one"}, numbered, [tried])
+    assert tuning_record.read(tmp_path / "x.json") == tuning_record.Record("one", tuple(numbered), (tried,))
+    assert tuning.once_more(tmp_path / "x.json") == [(problem, configs)]
 
 
 def test_a_compressed_record_is_read_as_it_was(tmp_path):

@@ -1,17 +1,13 @@
 """Which configuration a grouped product gets: by an estimate for groups of several sizes, whose mean the host knows."""
 
-import json
-import lzma
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from places import DATA
 
-from cuda_kernels.kernels.hopper.config import Hopper
-from cuda_kernels.lab import tuning_learn
-from cuda_kernels.lab.tuning import as_f16
+from cuda_kernels.bench.programs import wanted_of
+from cuda_kernels.lab import tuning_learn, tuning_record
 from cuda_kernels.matmul.choose.choice import choose, likely, ranked
 from cuda_kernels.matmul.choose.figures import FIGURES
 from cuda_kernels.matmul.choose.grouped import TOGETHER, estimated_groups, of_groups
@@ -70,14 +66,12 @@ def test_few_rows_get_low_tiles_and_what_is_measured_begins_with_what_is_chosen(
 def costs(gpu):
     """Times as long as the best of a product of a GPU's record that the first takes that is likely and was measured, and
     the number of likelier ones that were not."""
-    record = json.loads(lzma.decompress(RECORDS[gpu].read_bytes()))
-    configs = [Hopper(**changes) for changes in record["configs"]]
-    for (M, N, K, dtype, scaled, groups), _, measured, *_ in record["rows"]:
-        times = {configs[i]: us for i, us in measured}
-        wanted = Wanted(M, N, K, groups, types=(dtype, dtype), out="bf16", scaled=scaled, grouped=True)
-        for number, (_, config) in enumerate(ranked(wanted, FIGURES[record["device"]])):
-            if as_f16(config) in times:
-                yield times[as_f16(config)] / min(times.values()), number
+    record = tuning_record.read(RECORDS[gpu])
+    for tried in record.products:
+        times = record.times_of(tried)
+        for number, (_, config) in enumerate(ranked(wanted_of(tried.problem), FIGURES[record.device])):
+            if config in times:
+                yield times[config] / min(times.values()), number
                 break
 
 

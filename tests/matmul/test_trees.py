@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from places import DATA
 
+from cuda_kernels.bench.programs import wanted_of
 from cuda_kernels.kernels.hopper.config import Hopper
-from cuda_kernels.lab import tuning_learn
+from cuda_kernels.lab import tuning_learn, tuning_record
 from cuda_kernels.lab.tuning_fit import START, read, read_each
 from cuda_kernels.matmul.choose import trees as hopper_trees
 from cuda_kernels.matmul.choose.candidates import BY_SECTORS
@@ -18,7 +19,6 @@ from cuda_kernels.matmul.choose.choice import choose
 from cuda_kernels.matmul.choose.figures import FIGURES, H200
 from cuda_kernels.matmul.choose.model import Estimates
 from cuda_kernels.matmul.choose.trees import FEATURES, UNIT, Trees, features
-from cuda_kernels.matmul.choose.wanted import Wanted
 from simlayout.errors import DeviceError, ParseError, SimlayoutError
 
 RECORDS = [DATA / name for name in json.loads(hopper_trees.PATH.read_text())["records"]]
@@ -143,12 +143,12 @@ def test_what_the_kept_trees_are_worth_at_a_record_needs_no_catboost(monkeypatch
 
 
 def test_few_steps_along_k_take_least_with_c_by_sectors_and_five_do_not():
-    found = json.loads((DATA / "h100_sectors_deeper.json").read_text())
+    found = tuning_record.read(DATA / "h100_sectors_deeper.json")
     shares = {}
-    for (*shape, _), _, times in found["rows"]:
-        by_sectors, others = ([us for i, us in times if (found["configs"][i].get("store") == "sectors") == by]
+    for tried in found.products:
+        by_sectors, others = ([us for i, us in tried.times if (found.configs[i].store == "sectors") == by]
                               for by in (True, False))
-        shares[tuple(shape)] = min(by_sectors) / min(others)
+        shares[tried.problem.M, tried.problem.N, tried.problem.K] = min(by_sectors) / min(others)
     few, more = ([share for (_, _, K), share in shares.items() if K in depths] for depths in (range(153), (184, 200, 216)))
     assert 0.695 < min(few) and max(few) < 0.875 and 0.975 < min(more) and max(more) < 1.065
     assert shares[14608, 14312, 256] < 0.815 and shares[14608, 14312, 320] > 1.085
@@ -156,11 +156,9 @@ def test_few_steps_along_k_take_least_with_c_by_sectors_and_five_do_not():
 
 @pytest.mark.parametrize("record", ["h200_sectors", "h100_sectors"])
 def test_lines_that_start_within_sectors_are_stored_by_sectors_where_that_took_less(record):
-    found = json.loads((DATA / f"{record}.json").read_text())
-    (by_sectors,) = [i for i, config in enumerate(found["configs"]) if config.get("store") == "sectors"]
-    assert Hopper(**found["configs"][by_sectors]) == BY_SECTORS[0]
-    for (M, N, K, _), _, times in found["rows"]:
-        assert choose(Wanted(M, N, K), FIGURES[found["device"]]) == BY_SECTORS[0]
-        us = dict(times)
-        if K <= 152:
-            assert us.pop(by_sectors) < min(us.values())
+    found = tuning_record.read(DATA / f"{record}.json")
+    for tried in found.products:
+        assert choose(wanted_of(tried.problem), FIGURES[found.device]) == BY_SECTORS[0]
+        us = found.times_of(tried)
+        if tried.problem.K <= 152:
+            assert us.pop(BY_SECTORS[0]) < min(us.values())

@@ -1,0 +1,88 @@
+"""The records that `cuda_kernels.lab.tuning` writes: how long many configurations took at many products."""
+
+import json
+import lzma
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from cuda_kernels.bench.record import Product
+from cuda_kernels.kernels.hopper.config import Hopper
+from simlayout.algebra.dtypes import TYPES
+from simlayout.errors import ParseError
+from simlayout.files import write_record
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A Product and what was measured there, microseconds, medians. beside: of cuBLAS, or of groups of a loop over it and of
+    torch's grouped product, if that knows such scales; times: (number of a configuration in the record, its time) each."""
+
+    problem: Product
+    beside: tuple[float, ...]
+    times: tuple[tuple[int, float], ...]
+
+    def __str__(self):
+        p, least = self.problem, min((us for _, us in self.times), default=float("inf"))
+        groups, shares = f" in {p.groups} groups" * bool(p.groups), ", ".join(f"{us / least:.3f}" for us in self.beside)
+        return (f"{p.M:>6} x{p.N:>6} x{p.K:>6} {p.dtype:<5}{groups} cuBLAS {self.beside[0]:>9.1f} us, best {least:>9.1f} of "
+                f"{len(self.times):>3}, {shares}")
+
+
+@dataclass(frozen=True)
+class Record:
+    """device: the GPU's name; configs: what was tried, those of 16 bits all as if A, B and C were of f16 (`as_f16`);
+    products: Tried each."""
+
+    device: str
+    configs: tuple[Hopper, ...]
+    products: tuple[Tried, ...]
+
+    def times_of(self, tried):
+        """{configuration as it was measured: microseconds} of one of the products."""
+        return {as_measured(self.configs[i], tried.problem): us for i, us in tried.times}
+
+
+def as_f16(config):
+    """A configuration of 16 bits as one of f16; others as they are."""
+    return replace(config, dtype="f16", out="f16") if TYPES[config.dtype].bits == 16 else config
+
+
+def as_measured(config, problem):
+    """A configuration of a record as it was measured at a Product."""
+    return replace(config, dtype=problem.dtype, out=problem.out) if TYPES[problem.dtype].bits == 16 else config
+
+
+def write(path, head, configs, products):
+    """Writes a file that `read` reads. head: {name: value}, the device among them; configs, products: as of Record."""
+    write_record(path, head, configs=[config.changes for config in configs], rows=[_row(tried) for tried in products])
+
+
+def _row(tried):
+    p = tried.problem
+    shape = [p.M, p.N, p.K, p.dtype, *([p.scaled, p.groups] if p.groups else [p.scaled] * bool(p.scaled))]
+    return [shape, *tried.beside[:1], tried.times, *tried.beside[1:]]
+
+
+def read(path):
+    """The Record of a file, as it is or compressed by xz. Raises ParseError for any other file."""
+    try:
+        data = Path(path).read_bytes()
+        record = json.loads(lzma.decompress(data) if Path(path).suffix == ".xz" else data)
+        configs = tuple(Hopper(**options) for options in record["configs"])
+        if not record["rows"]:
+            raise ParseError("there is no product")
+        return Record(str(record["device"]), configs, tuple(_tried(row, configs) for row in record["rows"]))
+    except (ValueError, KeyError, TypeError, IndexError, lzma.LZMAError) as error:
+        raise ParseError(f"{path} is no record of cuda_kernels.lab.tuning: {error}") from None
+
+
+def _tried(row, configs):
+    (M, N, K, dtype, *more), cublas, times, *torch = row
+    if not times:
+        raise ParseError("a product has no times")
+    scaled, groups = [*more, *("", 0)[len(more):]]
+    first = configs[times[0][0]]
+    a_major, b_major = first.turned(first.a_major, first.b_major)
+    order = ("N" if a_major == "K" else "T") + ("T" if b_major == "K" else "N")
+    problem = Product(int(M), int(N), int(K), dtype, order, scaled, int(groups))
+    return Tried(problem, (cublas, *torch), tuple((i, float(us)) for i, us in times))
