@@ -309,7 +309,7 @@ def test_an_empty_array_has_an_address_and_no_bytes():
 
 
 def test_none_is_a_null_pointer():
-    with pytest.raises(HazardError, match="4 bytes at 0x0"):
+    with pytest.raises(HazardError, match="4 bytes at 0x0, behind a null pointer, outside every array"):
         sl.ptx.load(module(WRITE, ["u64"])).entry().run(1, 1, None)
     assert int(passed("u64", None)[0]) == 0
 

@@ -21,7 +21,7 @@ HEAP = 0x7B00_0000_0000
 """Where the heap of a module lies."""
 
 NEAR = 4096
-"""An address so many bytes off an argument is likely to be meant for it, whatever else lies nearer."""
+"""An address so many bytes off an argument, or off null, is likely to be meant for it, whatever else lies nearer."""
 
 WINDOW, RANK = 1 << 32, 1 << 24
 """Bytes of each window; and of each CTA's part in that of a cluster, whose first part is the CTA's own (PTX ISA: mapa)."""
@@ -149,6 +149,9 @@ class GlobalSpace:
 
     def nearest(self, address):
         """What lies nearest to an address in no array, as text: an argument, if it is not much farther than it is long."""
+        if address < NEAR:
+            return "behind a null pointer"
+
         def far(entry):
             return max(entry[0] - address, address - entry[1] + 1)
 
