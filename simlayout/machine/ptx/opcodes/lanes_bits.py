@@ -1,6 +1,7 @@
 """Logic, shifts, bit fields and permutations of bytes: the rows."""
 
 from simlayout.machine.arithmetic import bitwise as b
+from simlayout.machine.arithmetic import fields as f
 from simlayout.machine.ptx.opcodes.forms import Form, kind, of
 
 _LOGIC, _INTEGER, _MOVE = "Logic and Shift Instructions", "Integer Arithmetic Instructions", "Data Movement Instructions"
@@ -33,10 +34,10 @@ FORMS = (
     _row(_INTEGER, "bfind{.shiftamt}.WORD", "u32", "WORD", lambda m: b.find_highest(*kind(m.WORD), m.shiftamt)),
     _row(_INTEGER, "brev.T", "T", "T", lambda m: b.reverse(kind(m.T)[0]), **_COUNTED),
     _row(_INTEGER, "fns.b32", "b32", "b32 u32 s32", of(b.find_nth_set)),
-    _row(_INTEGER, "bfe.T", "T", "T u32 u32", lambda m: b.extract_unsigned(kind(m.T)[0]), T="u32 u64"),
-    _row(_INTEGER, "bfe.T", "T", "T u32 u32", lambda m: b.extract_signed(kind(m.T)[0]), T="s32 s64"),
-    _row(_INTEGER, "bfi.T", "T", "T T u32 u32", lambda m: b.insert(kind(m.T)[0]), **_COUNTED),
-    _row(_INTEGER, "bmsk.MODE.b32", "b32", "u32 u32", lambda m: b.mask_bits(m.MODE), **_MODE),
-    _row(_INTEGER, "szext.MODE.T", "b32", "b32 u32", lambda m: b.extend_from(m.MODE, m.T == "s32"), T="u32 s32", **_MODE),
+    _row(_INTEGER, "bfe.T", "T", "T u32 u32", lambda m: f.extract_unsigned(kind(m.T)[0]), T="u32 u64"),
+    _row(_INTEGER, "bfe.T", "T", "T u32 u32", lambda m: f.extract_signed(kind(m.T)[0]), T="s32 s64"),
+    _row(_INTEGER, "bfi.T", "T", "T T u32 u32", lambda m: f.insert(kind(m.T)[0]), **_COUNTED),
+    _row(_INTEGER, "bmsk.MODE.b32", "b32", "u32 u32", lambda m: f.mask_bits(m.MODE), **_MODE),
+    _row(_INTEGER, "szext.MODE.T", "b32", "b32 u32", lambda m: f.extend_from(m.MODE, m.T == "s32"), T="u32 s32", **_MODE),
     _row(_MOVE, "prmt.b32{.MODE}", "b32", "b32 b32 u32", lambda m: b.permute(m.MODE), MODE="f4e b4e rc8 ecl ecr rc16"),
 )
