@@ -216,6 +216,7 @@ def test_entries_say_what_they_take():
                            "shared memory: 100 bytes and dynamic>")
     assert (entry.required_block, entry.static_shared, entry.has_dynamic_shared) == ((64, 2, 1), 100, True)
     assert repr(sl.ptx.load(text)) == "<module <text>, sm_90a: kernel>"
+    assert repr(sl.ptx.load(text).entries) == "<entries: kernel>"
 
 
 @pytest.mark.parametrize("directives, block, cluster, told", [

@@ -46,6 +46,9 @@ class _Entries(Mapping):
     def __len__(self):
         return len(self._functions)
 
+    def __repr__(self):
+        return f"<entries: {', '.join(self) or 'none'}>"
+
 
 class Module:
     """A parsed module. syntax: what the text says; entries: {name: Entry}; arch: that of its .target. spaces: makes the
