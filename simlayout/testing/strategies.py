@@ -21,7 +21,7 @@ except ModuleNotFoundError:
 
 from simlayout.algebra import Layout, Rotation, Swizzle, dtype_of
 from simlayout.algebra.aliases import AnyDType, IndexFunction
-from simlayout.errors import LayoutError
+from simlayout.errors import LayoutError, require_ints
 from simlayout.hardware import INSTRUCTIONS, Instruction
 from simlayout.hardware import instruction as instruction_of
 from simlayout.hardware.tables.arch import DEFAULT_ARCH, LANES, arch_of
@@ -45,16 +45,22 @@ _ROWS, _ROW_BYTES = 16, 32      # every instruction covers tiles of multiples of
 
 def _known(names, known, what):
     """The names as a tuple; raises LayoutError for those that are not known, or for none."""
-    names = tuple(known) if names is None else tuple(names)
+    names = tuple(known) if names is None else _several(names)
     wrong = [name for name in names if name not in known]
     if wrong or not names:
         raise LayoutError(f"{what} {', '.join(map(repr, wrong)) or 'missing'}: give some of {', '.join(map(repr, known))}")
     return names
 
 
+def _several(names):
+    """Some names as a tuple; a lone one, which is text, is one of them."""
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
 def _at_least(**limits):
-    """Raises LayoutError for limits, name=(value, least), that leave nothing to draw."""
+    """Raises LayoutError for limits, name=(value, least), that are no ints, or leave nothing to draw."""
     for name, (value, least) in limits.items():
+        require_ints(LayoutError, "a strategy", **{name: value})
         if value < least:
             raise LayoutError(f"{name} = {value}: it must be at least {least}")
 
@@ -308,8 +314,8 @@ def accesses(*, instructions: Sequence[str] | None = None, dtypes: Sequence[str]
     if instructions is None:
         rows = [row for row in INSTRUCTIONS.values() if row.since <= arch_of(DEFAULT_ARCH).capability]
     else:
-        rows = [instruction_of(name) for name in instructions]
-    lane_maps = _known(lane_maps, LANE_MAPS, "lane_maps")
+        rows = [instruction_of(name) for name in _several(instructions)]
+    dtypes, lane_maps = _several(dtypes), _known(lane_maps, LANE_MAPS, "lane_maps")
     if lane_maps == ("columns",):
         rows = [row for row in rows if not row.is_matrix]
     choices = [(row, dtype) for row in rows for dtype in dtypes if dtype_of(dtype).bytes <= row.bytes]

@@ -165,6 +165,16 @@ def run(code, *path):
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
 
 
+def test_a_lone_name_is_one_of_several():
+    tile = testing.smallest(testing.tiles(kinds="padded"), lambda tile: True)
+    assert tile.cosize > tile.size
+    found = testing.smallest(testing.accesses(instructions="ldmatrix.x4", dtypes="f16", lane_maps="natural"))
+    assert (found.instruction, found.dtype) == ("ldmatrix.x4", "f16")
+    assert testing.smallest(testing.addresses("ld.shared.b32", patterns="strided")).shape == (1, 32)
+    with pytest.raises(LayoutError, match="max_rank is an integer, not 1.5"):
+        testing.layouts(max_rank=1.5)
+
+
 def test_the_declared_entry_point_registers_every_type(tmp_path):
     module, function = declared().split(":")
     assert getattr(import_module(module), function) is register
