@@ -12,6 +12,8 @@ import pytest
 
 from simlayout.progress import Console
 
+ARCH = "sm_90"
+
 MARKER = ("simlayout(arch='sm_90', hazards='raise', strict=True): options of the fixture `simulate` in this test, as of "
           "simlayout.simulate; strict=False: hazards and excess of its launches are no failure under --simlayout-strict")
 
@@ -25,7 +27,7 @@ def pytest_addoption(parser):
                     help="launches of Numba's CUDA kernels run on the CPU machine; a table of them at the end")
     group.addoption("--simlayout-strict", action="store_true",
                     help="the same, and a test whose launches have hazards or excess wavefronts of shared memory fails")
-    group.addoption("--simlayout-arch", default="sm_90", metavar="ARCH", help="the GPU that is simulated (default: sm_90)")
+    group.addoption("--simlayout-arch", default=ARCH, metavar="ARCH", help=f"the GPU that is simulated (default: {ARCH})")
     group.addoption("--simlayout-hazards", choices=("report", "raise", "off"),
                     help="tell all, stop at the first, or do not look for any, which is faster (default: report; of the "
                          "fixture `simulate` raise)")
@@ -41,6 +43,8 @@ def pytest_configure(config):
         from simlayout.testing.session import Session
 
         config.pluginmanager.register(Session(config), "simlayout-session")
+    elif config.getoption("simlayout_arch") != ARCH or config.getoption("simlayout_hazards"):
+        raise pytest.UsageError("--simlayout-arch and --simlayout-hazards say how launches are simulated: give --simlayout")
 
 
 @contextmanager

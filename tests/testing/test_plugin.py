@@ -247,12 +247,14 @@ def test_it():
 @pytest.mark.parametrize("options, plugin, message", [
     (["--simlayout"], "import sys; sys.modules['numba.cuda'] = None", r'pip install "simlayout\[cuda\]"'),
     (["--simlayout", "--simlayout-arch", "sm_12"], "", "unknown architecture 'sm_12'"),
+    (["--simlayout-arch", "sm_80"], "", "how launches are simulated: give --simlayout"),
+    (["--simlayout-hazards", "off"], "", "give --simlayout"),
 ])
 def test_what_a_run_lacks_is_told_before_its_first_test(tmp_path, options, plugin, message):
     (tmp_path / "first.py").write_text(plugin)
     code, printed = run(tmp_path, *options, text="def test_it(): pass", plugins=("first", "simlayout.testing.plugin"),
                         how=new_process)
-    assert code == pytest.ExitCode.USAGE_ERROR and re.search(f"ERROR: --simlayout: .*{message}", printed)
+    assert code == pytest.ExitCode.USAGE_ERROR and re.search(f"ERROR: --simlayout.*{message}", printed)
 
 
 def test_the_guide_shows_what_the_sample_project_prints_and_has(example):
