@@ -190,10 +190,11 @@ def test_a_whole_may_reach_past_the_end_of_shared_memory():
 @pytest.mark.parametrize("repeats", [1, 3000])
 def test_numpy_and_the_compiled_loop_count_the_same(repeats):
     again = f"add.u32 %r0, %r0, 1; setp.lt.u32 %p1, %r0, {repeats}; @%p1 bra AGAIN;"
-    lines = f"mov.u32 %r0, 0; AGAIN: {ROW + PAIR} {loads()} {again}"
-    x = np.zeros((32, 4), np.uint32)
-    totals = ptx.load(program(lines)).entry().run(1, 32, x, 1).totals()
-    assert (totals["ld"], totals["st"]) == (4 * repeats, 4 * repeats)
+    filled = f"{PAIR} st.shared.u32 [%r4+8], %r7; st.shared.u32 [%r4+12], %r7;"
+    lines = f"mov.u32 %r0, 0; AGAIN: {ROW + filled} {words((0, 1, 3))} {halves('u16', AS_F16)} {again}"
+    trace = ptx.load(program(lines)).entry().run(1, 32, np.zeros((32, 4), np.uint32), 1)
+    assert {c.instruction: c.instructions for c in trace.lines} == {
+        name: repeats for name in ("st.shared.b128", "ld.shared.b128", "ld.shared.b64")}
 
 
 def test_a_joined_access_stands_in_the_line_of_its_first_load_or_last_store():
