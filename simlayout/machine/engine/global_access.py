@@ -223,12 +223,12 @@ class Access:
                 and not self._goes_on(after) and alike(self, after))
 
     def needs_no_order(self, other):
-        """Whether this Access and all others that need none with `other`, itself included, are reads, or atomics of one
-        width in a launch in which all reach the GPU: none of them races with any other, whoever does it."""
+        """Whether this Access and all others that need none with `other`, itself included, are reads, or atomics and strong
+        stores of one width in a launch in which all reach the GPU: none of them races with any other, whoever does it."""
         if not (self.kind | other.kind) & WRITES:
             return True
-        atomics = self.kind == other.kind == WRITES | STRONG
-        return atomics and self.width == other.width and self.home is other.home is None
+        strong = self.kind == other.kind == WRITES | STRONG
+        return strong and self.width == other.width and self.home is other.home is None
 
     def differs(self, after, bytes):
         """bool [n]: which of these bytes, int64 [n], come out otherwise if this Access comes after that one. Of bulk stores
