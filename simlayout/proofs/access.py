@@ -23,7 +23,7 @@ from simlayout.hardware.banks.analysis import Analysis
 from simlayout.hardware.tables.arch import DEFAULT_ARCH, LANES
 from simlayout.hardware.tables.instructions import Instruction
 from simlayout.proofs.source import Source
-from simlayout.wording import plural
+from simlayout.wording import plural, tile_name
 
 ONE_WARP = {"tid": LANES}
 """The domain of who names none; of a chip whose waves have 64 lanes it becomes one of these."""
@@ -118,6 +118,15 @@ class Access:
             return operator.index(value)
         except TypeError:
             raise LayoutError(f"access {self.name!r}: {of} is {reprlib.repr(value)}; give an int{what}") from None
+
+    def __str__(self):
+        """One line: what accesses which tile, and for which values.
+
+        >>> print(Access("load A", "ldmatrix.x4", "Sw<3,3,3> o (16,64):(64,1)", domain={"tid": 32, "k": 4}))
+        load A: ldmatrix.x4 of Sw<3,3,3> o (16,64):(64,1), f16, on sm_90, for tid < 32, k < 4
+        """
+        loops = ", ".join(f"{name} < {size}" for name, size in self.domain.items())
+        return f"{self.name}: {self.instruction} of {tile_name(self.tile)}, {self.dtype}, on {self.arch}, for {loops}"
 
     def __hash__(self):
         return hash((self.name, self.instruction, self.dtype))
