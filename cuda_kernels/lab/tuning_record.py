@@ -80,9 +80,9 @@ def _tried(row, configs):
     (M, N, K, dtype, *more), cublas, times, *torch = row
     if not times:
         raise ParseError("a product has no times")
-    scaled, groups = [*more, *("", 0)[len(more):]]
+    scaled, groups = more[0] if more else "", int(more[1]) if len(more) > 1 else 0
     first = configs[times[0][0]]
     a_major, b_major = first.turned(first.a_major, first.b_major)
     order = ("N" if a_major == "K" else "T") + ("T" if b_major == "K" else "N")
-    problem = Product(int(M), int(N), int(K), dtype, order, scaled, int(groups))
+    problem = Product(int(M), int(N), int(K), dtype, order, scaled, groups)
     return Tried(problem, (cublas, *torch), tuple((i, float(us)) for i, us in times))
