@@ -149,8 +149,9 @@ def _meant(text):
         sold[a.name] = {a.name.replace("_", ""), *re.findall(r"\w+", a.product.lower()), *products}
     near = [name for name, names in sold.items() if word in names]
     if not near and len(word) > 3:
-        near = [name for name, names in sold.items()
-                if any(each.startswith(word) or len(each) > 2 and word.startswith(each) for each in names)]
+        alike = {name: max(min(len(each), len(word)) * (each.startswith(word) or len(each) > 2 and word.startswith(each))
+                           for each in names) for name, names in sold.items()}
+        near = [name for name, most in alike.items() if most and most == max(alike.values())]
     return f" (did you mean {' or '.join(near)}?)" if near else ""
 
 
