@@ -61,6 +61,9 @@ class DeviceError(SimlayoutError):
     """A GPU was asked for and there is none, or it cannot run the kernel."""
 
 
+SHARED_BYTES = "shared_bytes, or --shared of `simlayout run`"
+"""What asks for dynamic shared memory, in Python and at the command line, for errors."""
+
 HOW = {
     "Access": "say which coordinate each lane gives, as in Access(name, instruction, layout, lanes, domain)",
     "Accumulator": "simlayout.hardware.accumulator makes one",

@@ -204,7 +204,7 @@ def _of_tile(accesses, options):
     reason = _none(result, options)
     reasons = [reason] if reason else []
     tell(options.json, lambda: {**_report(result, options.prove), "reason": reason},
-         lambda: fit("\n".join([str(result), *reasons, *_proofs(result, options.prove), *_cost_lines(result)])))
+         lambda: fit("\n".join([*(reasons or [str(result)]), *_proofs(result, options.prove), *_cost_lines(result)])))
     return 0 if result.conflict_free else 1
 
 
@@ -212,10 +212,14 @@ def _none(result, options):
     """Why there is no layout at all: a line that names the options which allow none; None where there are some."""
     if result.total:
         return None
+    if result.least_bytes is not None:
+        return (f"no layout was tried: the smallest takes {result.least_bytes} bytes: give --budget {result.least_bytes} or "
+                "more")
     limits = [f"--{name} {value}" for name in ("budget", "base") if (value := getattr(options, name)) is not None]
     if not limits:
-        return f"the {'layouts that TMA writes' if options.tma else 'families'} have none: give other --families"
-    return f"none is allowed by {' and '.join(limits)}: give more, or other --families"
+        which = "layouts that TMA writes" if options.tma else "families"
+        return f"no layout was tried: the {which} have none: give other --families"
+    return f"no layout was tried: none is allowed by {' and '.join(limits)}: give more, or other --families"
 
 
 def _cost_lines(result):

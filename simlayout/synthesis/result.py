@@ -95,11 +95,13 @@ class SearchResult:
     candidates: best first, by excess, wasted bytes and operations, at most as many as were asked for. shares: what is known
     of each family. Over all families: conflict_free, how many layouts have no excess; examined and total, layouts tried (or
     excluded) and all of them; least, the least excess that was reached, None where nothing was tried; bound: the proof that
-    goes with it, no layout of the families has less excess.
+    goes with it, no layout of the families has less excess. least_bytes: what the smallest layout takes, where the budget is
+    below it, so that none was tried; else None.
     """
 
     candidates: tuple[Candidate, ...]
     shares: tuple[Share, ...]
+    least_bytes: int | None = None
 
     def __iter__(self):
         return iter(self.candidates)
@@ -146,6 +148,12 @@ class SearchResult:
         return "\n".join(map(str, self.shares))
 
     def __str__(self):
+        if self.least_bytes is not None:
+            return (f"no layout was tried: the budget is too small, the smallest takes {self.least_bytes} bytes: pass "
+                    f"budget={self.least_bytes} or more")
+        if not self.total:
+            return ("no layout was tried: the families have none that is allowed here: pass others, a smaller tile or "
+                    "another base")
         what = "all" if self.exhausted else f"{self.examined} of"
         head = f"{what} {counted(self.total, 'layout')}: {self.conflict_free} conflict-free"
         if self.least is not None:

@@ -74,8 +74,10 @@ def search(accesses: Access | Sequence[Access], families: Sequence[str] = ("swiz
     accesses = (accesses,) if isinstance(accesses, Access) else accesses
     _check_arguments(accesses, families, layers, limit, budget, executor)
     task = _task(tuple(accesses), budget, base)
-    plans = [(family, layout) for family, layout in _plans(task, families, layers, tma) if task.allows(layout)]
-    with_f2 = "f2" in families and not tma and task.allows(task.tile)
+    repeating = [(family, layout) for family, layout in _plans(task, families, layers, tma) if task.repeats(layout)]
+    plans = [(family, layout) for family, layout in repeating if task.fits(layout)]
+    of_f2 = "f2" in families and not tma and task.repeats(task.tile)
+    with_f2 = of_f2 and task.fits(task.tile)
     known = task.differences() if with_f2 else None
     every = len(plans) + (known.total if known is not None else 0)
     excess, layers_of_f2, tried = [], None, 0
@@ -101,7 +103,8 @@ def search(accesses: Access | Sequence[Access], families: Sequence[str] = ("swiz
         share, more = _of_f2(task, known, layers_of_f2, tell)
         shares.append(share)
         plans, excess = plans[:len(excess)] + [("f2", layout) for layout, _ in more], excess + [x for _, x in more]
-    return SearchResult(_ranked(task, plans, excess, limit, tell), tuple(shares))
+    least = None if every else _least_bytes(task, [layout for _, layout in repeating] + [task.tile] * of_f2)
+    return SearchResult(_ranked(task, plans, excess, limit, tell), tuple(shares), least)
 
 
 @dataclass(frozen=True)
@@ -109,7 +112,7 @@ class _Task:
     """What a search is to solve.
 
     coordinates: of each access over its domain, int64 arrays [instructions, lanes]; chunk: elements of the widest access;
-    itemsize: bytes of an element; budget: bytes; base: elements, or None.
+    itemsize: bytes of an element; budget, memory: bytes, the latter of a CTA; base: elements, or None.
     """
 
     accesses: tuple
@@ -118,6 +121,7 @@ class _Task:
     chunk: int
     itemsize: int
     budget: int
+    memory: int
     base: int | None
 
     @property
@@ -136,10 +140,12 @@ class _Task:
         """Bytes after which the banks begin again, of the access that sees most of them."""
         return WORD_BYTES * max(row.banks for row in self.rows)
 
-    def allows(self, layout):
-        """Whether a layout fits the budget, which is the shared memory of a CTA at most, and the base."""
-        if self.itemsize * layout.cosize > self.budget:
-            return False
+    def fits(self, layout):
+        """Whether a layout fits the budget, which is the shared memory of a CTA at most."""
+        return self.itemsize * layout.cosize <= self.budget
+
+    def repeats(self, layout):
+        """Whether a layout repeats as the base asks."""
         return self.base is None or self.base % period(layout) == 0
 
     def jobs(self, layouts):
@@ -205,7 +211,7 @@ def _task(accesses, budget, base):
                              f"multiple of {max(widest, WORD_BYTES)} for the widest access")
     most = memory if budget is None else min(budget, memory)
     return _Task(tuple(accesses), first.tile, tuple(_coordinates(access) for access in accesses), widest // itemsize,
-                 itemsize, most, None if base is None else int(base) // itemsize)
+                 itemsize, most, memory, None if base is None else int(base) // itemsize)
 
 
 def _coordinates(access):
@@ -242,6 +248,12 @@ def _excess_of(job):
     layouts, coordinates, rows, itemsize, starts = job
     return [max(sum(int(analyze(row, start + itemsize * layout(*at), arch=arch).excess.sum())
                     for (row, arch), at in zip(rows, coordinates)) for start in starts) for layout in layouts]
+
+
+def _least_bytes(task, layouts):
+    """The bytes of the smallest of some layouts that the budget excludes; None where a larger one would not help."""
+    least = min((task.itemsize * layout.cosize for layout in layouts), default=None)
+    return least if least is not None and task.budget < least <= task.memory else None
 
 
 def _walked(name, plans, excess):

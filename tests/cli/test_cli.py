@@ -181,9 +181,9 @@ def test_who_asks_the_guide_for_a_lesson_is_told_where_they_are(capsys, name):
 
 def test_a_search_with_nothing_allowed_names_the_option_that_allows_nothing(capsys):
     assert main(["search", TILE, "--budget", "5"]) == 1
-    assert "none is allowed by --budget 5" in capsys.readouterr().out
+    assert "give --budget 2048 or more" in capsys.readouterr().out
     found = json.loads(printed(capsys, "search", TILE, "--budget", "5", "--json", code=1))
-    assert found["reason"] == "none is allowed by --budget 5: give more, or other --families" and not found["candidates"]
+    assert found["reason"].endswith("the smallest takes 2048 bytes: give --budget 2048 or more") and not found["candidates"]
     assert json.loads(printed(capsys, "search", TILE, "--json"))["reason"] is None
 
 

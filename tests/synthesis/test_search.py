@@ -192,6 +192,20 @@ def test_a_budget_leaves_out_what_is_larger():
     assert [c.wasted_bytes for c in found.candidates] == [240] and found.least == 0
 
 
+@pytest.mark.parametrize("families, least", [(("swizzle",), 2048), (("f2",), 2048), (("pad",), 2048 + 240)])
+def test_a_search_whose_budget_ends_before_a_layout_was_tried_says_so_and_the_budget_it_says_is_the_least(families, least):
+    tile = rows_of_8(16, 64)
+    none = search([tile], families, budget=least - 1)
+    assert len(none) == 0 and f"no layout was tried: the budget is too small, the smallest takes {least} bytes" in str(none)
+    assert str(none).endswith(f"pass budget={least} or more")
+    assert len(search([tile], families, budget=least)) > 0
+
+
+def test_a_search_that_a_larger_budget_would_not_help_does_not_name_the_budget():
+    tile = sl.Access("column", "ld.shared.b32", sl.Layout((32, 32), (31, 1)), lambda tid: (tid, 0), dtype="f32")
+    assert str(search([tile], ("pad",))).startswith("no layout was tried: the families have none that is allowed here")
+
+
 def test_several_processes_find_the_same():
     alone = search([ROWS, BLOCKS], layers=2)
     with ProcessPoolExecutor(2, get_context("spawn")) as pool:
@@ -357,7 +371,7 @@ def test_the_command_prints_json_and_tells_by_its_exit_code_that_none_is_free_of
     assert main(["search", *words]) == 0
     assert json.loads(capsys.readouterr().out)["conflict_free"] > 0
     assert main(["search", "(16,64):(64,1)", "--families", "pad", "--budget", "2048"]) == 1
-    assert "all 0 layouts" in capsys.readouterr().out
+    assert "no layout was tried: the smallest takes 2288 bytes: give --budget 2288 or more" in capsys.readouterr().out
 
 
 # ---- several accesses, proofs, orders of rows ---------------------------------------------------------------------------

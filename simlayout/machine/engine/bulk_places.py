@@ -8,7 +8,7 @@ Reductions come with them.
 import numpy as np
 
 from simlayout.algebra.dtypes import TYPES
-from simlayout.errors import AddressError, MachineError
+from simlayout.errors import SHARED_BYTES, AddressError, MachineError
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.arithmetic.floats import flush_f32
 from simlayout.machine.engine.proxies import CELL
@@ -133,7 +133,7 @@ def cells_at(instruction, shared, address, nbytes):
         raise AddressError(f"{instruction}: shared address {address} is no multiple of {CELL}: bulk copies move whole cells")
     if address < 0 or address + nbytes > shared.size:
         raise AddressError(f"{instruction}: {nbytes} bytes at {address} reach past the {shared.size} bytes of shared "
-                           "memory: ask for more dynamic shared memory (shared_bytes) or fix the address")
+                           f"memory: ask for more dynamic shared memory ({SHARED_BYTES}) or fix the address")
     return np.arange(address // CELL, (address + nbytes) // CELL)
 
 

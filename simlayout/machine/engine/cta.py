@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from simlayout.errors import AddressError, MachineError
+from simlayout.errors import SHARED_BYTES, AddressError, MachineError
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.barriers import BARRIERS, Barrier, ClusterBarrier, GridBarrier
 from simlayout.machine.engine.bulk import Stores, landing_cells
@@ -137,7 +137,7 @@ class Cta:
         if address + tensor_map.box_bytes > self.shared.size:
             raise AddressError(f"TMA: a box of {tensor_map.box_bytes} bytes at {address} reaches past the "
                                f"{self.shared.size} bytes of shared memory: ask for more dynamic shared memory "
-                               "(shared_bytes) or fix the address")
+                               f"({SHARED_BYTES}) or fix the address")
         known = self.launch.landings
         key = tensor_map.dtype, tensor_map.box, tensor_map.element_strides, tensor_map.swizzle, address
         if key not in known:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from math import prod
 
-from simlayout.errors import MachineError, require_ints
+from simlayout.errors import SHARED_BYTES, MachineError, require_ints
 from simlayout.hardware.tables.arch import LANES, MOST_THREADS, cuda_arch_of
 from simlayout.machine.engine.counters import Counters
 from simlayout.machine.engine.cta import Residents
@@ -190,4 +190,5 @@ def _check_shared(shared_bytes, arch):
     limit = cuda_arch_of(arch).shared_bytes_per_cta
     require_ints(MachineError, "a launch", shared_bytes=shared_bytes)
     if not 0 <= shared_bytes <= limit:
-        raise MachineError(f"shared_bytes {shared_bytes}: a CTA on {arch} has 0 to {limit} bytes of shared memory")
+        raise MachineError(f"{shared_bytes} bytes of shared memory ({SHARED_BYTES}): a CTA on {arch} has 0 to "
+                           f"{limit} of them")

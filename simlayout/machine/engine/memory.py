@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from simlayout.errors import AddressError
+from simlayout.errors import SHARED_BYTES, AddressError
 from simlayout.hardware.tables.arch import LANES
 from simlayout.hardware.tables.instructions import INSTRUCTIONS
 
@@ -109,7 +109,7 @@ class SharedMemory:
             if address < 0 or address + nbytes > self.size:
                 raise AddressError(f"{instruction}: lane {lane} touches bytes {address} to {address + nbytes - 1} of "
                                    f"{self.size} bytes of shared memory: ask for more dynamic shared memory "
-                                   "(shared_bytes) or fix the address")
+                                   f"({SHARED_BYTES}) or fix the address")
             if address % nbytes:
                 low = address // nbytes * nbytes
                 raise AddressError(f"{instruction}: lane {lane} gives address {address}, not a multiple of {nbytes}: "

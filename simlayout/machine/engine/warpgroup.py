@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from simlayout.algebra.dtypes import TYPES
-from simlayout.errors import AddressError, MachineError
+from simlayout.errors import SHARED_BYTES, AddressError, MachineError
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.guards import Fenced, InFlight, Registers
 from simlayout.machine.engine.hazards import hazard
@@ -312,7 +312,7 @@ class WarpgroupTwins(WarpPart):
             if first and CELL * int(cells[-1]) + CELL > cta.shared.size:
                 raise AddressError(f"{product.name}: descriptor {bits:#x} reaches byte {CELL * int(cells[-1]) + CELL - 1} "
                                    f"of {cta.shared.size} bytes of shared memory: ask for more dynamic shared memory "
-                                   "(shared_bytes) or fix it")
+                                   f"({SHARED_BYTES}) or fix it")
             if cta.shadow is not None:
                 touch = Touch(self, product.name, cells, CELL, np.arange(len(cells)) % LANES)
                 touch.agent = product.warpgroup
