@@ -22,7 +22,7 @@ from simlayout.hardware import analyze, arch_of, instruction
 from simlayout.hardware.banks.analysis import Analysis
 from simlayout.hardware.tables.arch import DEFAULT_ARCH, LANES
 from simlayout.hardware.tables.instructions import Instruction
-from simlayout.proofs.source import Source
+from simlayout.proofs.source import NO_LEADING, Source, analyze_copies
 from simlayout.wording import plural, tile_name
 
 ONE_WARP = {"tid": LANES}
@@ -235,15 +235,21 @@ class Access:
         at = box_point(names, [(0, n) for n in sizes], row * self.warp + lane)
         return {variable: at[variable] for variable in self.domain}
 
-    def analyze(self, arch: str | None = None) -> Analysis:
+    def analyze(self, arch: str | None = None, leading: int | None = None) -> Analysis:
         """Wavefronts of every warp instruction of the domain: `simlayout.analyze` of `addresses()`. arch: None: its own.
+
+        leading: of a copy with a Source, elements from row to row of the matrix that it reads, of a tile that begins on a
+        line of 128 bytes. Without it they are the wavefronts of the destinations alone, and `caveat` says so.
 
         >>> Access("column", "ld.shared.b32", "(32,32):(32,1)", lambda tid, k: (tid, k), {"tid": 32, "k": 2},
         ...        "f32").analyze().wavefronts.tolist()
         [32, 32]
         """
         on = self.on(arch)
-        return analyze(on.instruction, on.addresses(), arch=on.arch)
+        if leading is not None:
+            return analyze_copies(on, leading)
+        analysis = analyze(on.instruction, on.addresses(), arch=on.arch)
+        return analysis if analysis.exact or self.source is None else replace(analysis, caveat=NO_LEADING)
 
     def on(self, arch: str | None) -> "Access":
         """The same access on another chip; itself for its own, and for None."""

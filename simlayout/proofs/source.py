@@ -19,6 +19,9 @@ from simlayout.hardware.tables.arch import LANES
 MOST_LEADING = 2**40
 """Elements from row to row, so that addresses fit int64."""
 
+NO_LEADING = ("the copy's source counts too, and where its rows begin was not given (pass leading=, elements from row to "
+              "row): this is what the destinations cost")
+
 
 @dataclass(frozen=True)
 class Source:
@@ -117,7 +120,7 @@ class Table:
         if exist is not None:
             valid = np.where(self.row < exist[0], np.clip(size * (exist[1] - self.column), 0, self.access.bytes), 0)
         sources = address + size * (self.row * leading + self.column)
-        return analyze(self.access.instruction, self.addresses, sources=sources, valid=valid)
+        return analyze(self.access.instruction, self.addresses, arch=self.access.arch, sources=sources, valid=valid)
 
 
 def analyze_copies(access, leading):
@@ -126,6 +129,10 @@ def analyze_copies(access, leading):
     access: an Access with a Source; leading: elements from row to row of the matrix. AddressError where the instruction
     cannot read from there.
     """
+    if access.source is None:
+        raise LayoutError(f"access {access.name!r}: leading is of what a copy reads: give the access a Source")
+    if not _is_integer(leading) or not 1 <= leading <= MOST_LEADING:
+        raise LayoutError(f"leading = {leading!r}: give an integer of elements from row to row, 1 to {MOST_LEADING}")
     return Table.of(access).analyze(leading)
 
 

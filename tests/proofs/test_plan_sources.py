@@ -220,3 +220,15 @@ def test_sources_are_of_copies_in_a_k_step_alone():
     copy = Access("x", "cp.async.ca.4", lambda i: i, lambda tid: tid, dtype="f32", source=source)
     with pytest.raises(LayoutError, match="'x' is executed once per tile of C"):
         Plan("late", (32, 8, 16), 1, 1, "m16n8k16.f32.f16.f16.f32", (), (copy,), (), 4096)
+
+
+def test_the_analysis_of_a_copy_uses_its_source_or_says_what_to_pass():
+    copy = KERNELS["mma_permuted"].plan.access("copy A")
+    blind = copy.analyze()
+    assert not blind.exact and "pass leading=" in blind.caveat and set(blind.wavefronts.tolist()) == {4}
+    known = copy.analyze(leading=128)
+    assert known.exact and set(known.wavefronts.tolist()) == {12} and copy.analyze("sm_80", 128).arch.name == "sm_80"
+    with pytest.raises(LayoutError, match="give the access a Source"):
+        replace(copy, source=None).analyze(leading=128)
+    with pytest.raises(LayoutError, match="leading = 64.5: give an integer"):
+        copy.analyze(leading=64.5)
