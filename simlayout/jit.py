@@ -99,7 +99,7 @@ def _taken(take, longest):
     return False
 
 
-ONCE = "once for this installation, which takes about half a minute"
+ONCE = "once for this installation, which takes half a minute to a minute"
 
 ROOMS = "hardware/banks", "machine/arithmetic", "machine/ptx/compiled", "numerics"
 """Where functions are compiled that call those of other files."""
