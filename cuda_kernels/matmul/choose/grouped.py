@@ -3,6 +3,7 @@ average, because the host knows no more; groups may have up to twice as many, so
 that lacks, as that consumers without rows leave their products out, trees of their own have learned.
 """
 
+from copy import copy
 from functools import lru_cache
 
 import numpy as np
@@ -20,10 +21,9 @@ percent, and 0.9 to 1.16 of the time at single ones of 13 products on an H200 (`
 def along_groups(estimates):
     """Estimates of grouped products for the same configurations: each as if its tiles' first dimension lay along the rows
     of groups, along which tiles are walked wherever C lies."""
-    taken = estimates.take(np.arange(len(estimates.configs)))
-    taken.tile_m, taken.tile_n = (np.where(taken.turned, *sizes) for sizes in ((taken.tile_n, taken.tile_m),
-                                                                              (taken.tile_m, taken.tile_n)))
-    taken.turned, taken.split = np.zeros_like(taken.turned), np.zeros_like(taken.split)
+    taken, turned, tile_m, tile_n = copy(estimates), estimates.turned, estimates.tile_m, estimates.tile_n
+    taken.tile_m, taken.tile_n = np.where(turned, tile_n, tile_m), np.where(turned, tile_m, tile_n)
+    taken.turned, taken.split = np.zeros_like(turned), np.zeros_like(estimates.split)
     taken.trees = learned(OF_GROUPS)
     return taken
 
