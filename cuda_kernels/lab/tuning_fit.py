@@ -65,8 +65,9 @@ class Measured:
         """(the estimates of each measurement's configuration, their work)."""
         M, N, K, groups = np.array(self.problems)[self.product].T
         majors = np.array([config.turned(config.a_major, config.b_major) for config in self.estimates.configs])
-        lines = (np.where(of_operand == "K", K, along) for of_operand, along in zip(majors[self.tried].T, (M, N)))
-        estimates, product = self.estimates.take(self.tried), (K, groups, self.gpu, misalignment_of(*lines))
+        majors = tuple(majors[self.tried].T)
+        lines = (np.where(of_operand == "K", K, along) for of_operand, along in zip(majors, (M, N)))
+        estimates, product = self.estimates.take(self.tried), (K, groups, self.gpu, misalignment_of(*lines), majors)
         if self.grouped:
             estimates = along_groups(estimates)
             return estimates, work_of_groups(estimates, M, N, *product, self.narrow)

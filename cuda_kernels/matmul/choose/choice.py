@@ -51,7 +51,8 @@ def ranked(wanted, gpu):
     if wanted.grouped:
         yield from _ranked_groups(wanted, deep, narrow, gpu, misalignment)
         return
-    candidates, product = programs_of(wanted.scaled), (M, N, deep, matrices, gpu, misalignment)
+    candidates = programs_of(wanted.scaled)
+    product = M, N, deep, matrices, gpu, misalignment, (wanted.a_major, wanted.b_major)
     programs = np.argsort(candidates.times(candidates.work(*product), gpu), kind="stable")
     for near in (programs[:LIKELY], programs):
         estimates = candidates.take(near).in_orders(ORDERS)

@@ -37,14 +37,15 @@ def of_groups(scaled=""):
     return taken
 
 
-def work_of_groups(estimates, rows, N, deep, groups, gpu, misalignment, narrow):
+def work_of_groups(estimates, rows, N, deep, groups, gpu, misalignment, majors, narrow):
     """The Work of so many rows in groups, the mean of them each. deep: K in elements of 16 bits; arguments may be arrays."""
     filled = np.minimum(groups, rows)
-    return estimates.work(rows / filled, N, deep, filled, gpu, misalignment, uneven=True, narrow=narrow)
+    return estimates.work(rows / filled, N, deep, filled, gpu, misalignment, majors, uneven=True, narrow=narrow)
 
 
 def estimated_groups(wanted, deep, narrow, gpu, misalignment):
     """(the Estimates of what a grouped product may have, their microseconds). deep, narrow: of `in_16_bits`."""
     estimates = of_groups(wanted.scaled)
-    work = work_of_groups(estimates, wanted.M, wanted.N, deep, wanted.matrices, gpu, misalignment, narrow)
+    work = work_of_groups(estimates, wanted.M, wanted.N, deep, wanted.matrices, gpu, misalignment,
+                          (wanted.a_major, wanted.b_major), narrow)
     return estimates, estimates.corrected(work, estimates.times(work, gpu), gpu)

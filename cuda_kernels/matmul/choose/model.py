@@ -24,6 +24,9 @@ GPCS = 8
 (measured with %smid)."""
 
 
+KK = "K", "K"
+"""The majors of A and B in `x @ w.T`."""
+
 DRIFT_STEPS = 32
 """Steps of 64 along K during which CTAs that began together still load the same rows at the same time."""
 
@@ -116,8 +119,8 @@ def columns_of(configs):
 
 
 class Estimates:
-    """Estimates for a fixed sequence of Hopper configurations; their a_major, b_major and types do not matter. trees: the
-    correction, by default what is learned; columns: of `columns_of`, where they are known.
+    """Estimates for a fixed sequence of Hopper configurations; their a_major, b_major and types do not matter, since
+    a product has its own. trees: the correction, by default what is learned; columns: of `columns_of`, where they are known.
 
     >>> from cuda_kernels.kernels.hopper.config import Hopper
     >>> small, large = Estimates((Hopper(64, 64, 8), Hopper()))(8192, 8192, 8192)
@@ -149,12 +152,13 @@ class Estimates:
         estimates.configs = Picked(self.configs, numbers, estimates.group)
         return estimates
 
-    def __call__(self, M, N, K, matrices=1, gpu=H200, misalignment=0, rates=RATES, narrow=False):
+    def __call__(self, M, N, K, matrices=1, gpu=H200, misalignment=0, rates=RATES, narrow=False, majors=KK):
         """float64 [configurations]: microseconds. Infinity where slices cut nothing, or a second CTA of each SM has nothing
         to do, because the same configuration without them is better. M, N: of C; a configuration whose c_major is "M"
         computes its transpose. misalignment: of the rows of A and B, as `misalignment_of` returns it; narrow: A and B are of
-        8 bits, and K is half of theirs. Each argument may be an array with a value per configuration."""
-        work = self.work(M, N, K, matrices, gpu, misalignment, narrow=narrow)
+        8 bits, and K is half of theirs; majors: of A and B. Each argument may be an array with a value per
+        configuration."""
+        work = self.work(M, N, K, matrices, gpu, misalignment, majors, narrow=narrow)
         return self.corrected(work, self.times(work, gpu, rates), gpu)
 
     def corrected(self, work, times, gpu):
@@ -168,9 +172,10 @@ class Estimates:
         loaded = ROW_BYTES * work.requested * steps * _up(work.busy, sms)
         return (times <= EARLY_US) & (loaded <= EARLY_RATE * 1e3 * times)
 
-    def work(self, M, N, K, matrices=1, gpu=H200, misalignment=0, uneven=False, narrow=False):
-        """The Work of a product, which does not depend on rates. uneven: M is the mean of the rows of matrices that may have
-        any number of them up to twice as many; narrow: A and B are of 8 bits, and K is half of theirs."""
+    def work(self, M, N, K, matrices=1, gpu=H200, misalignment=0, majors=KK, uneven=False, narrow=False):
+        """The Work of a product, which does not depend on rates. majors: of A and B, "K" or "MN"; uneven: M is the mean of
+        the rows of matrices that may have any number of them up to twice as many; narrow: A and B are of 8 bits, and K is
+        half of theirs."""
         rows, cols = np.where(self.turned, N, M), np.where(self.turned, M, N)
         tall, wide = _up(rows, self.tile_m * self.cluster_m), _up(cols, self.tile_n * self.cluster_n)
         if uneven:
@@ -181,8 +186,8 @@ class Estimates:
         units = np.minimum(free, np.where(whole > 0, tiles, left * parts))
         outside_m, outside_n = tall * self.cluster_m * self.tile_m - rows, wide * self.cluster_n * self.tile_n - cols
         last = np.where(waves > 1, np.minimum(units, whole - (waves - 1) * free), units)
-        shared = self._shared(rows, cols, tall, wide, units // self.resident, np.where(whole > 0, 1, parts), left,
-                              gpu.sms)
+        loaded = np.minimum(rows, self.tile_m), np.minimum(cols, self._loaded_columns(majors))
+        shared = self._shared(*loaded, tall, wide, units // self.resident, np.where(whole > 0, 1, parts), left, gpu.sms)
         return Work(rows, cols, steps, whole, left, parts, waves, units * self.sharing, last * self.sharing,
                     np.clip(left * parts, 1, free) * self.sharing,
                     outside_m / (tall * self.sharing) + outside_n / (wide * self.sharing),
@@ -199,8 +204,14 @@ class Estimates:
         together = group * np.maximum(1, free // (group * wide))
         return (_up(tall, together) - 1) * np.maximum(0.0, nbytes - L2_KEEPS * gpu.l2_bytes)
 
-    def _shared(self, rows, cols, tall, wide, units, parts, left, sms):
-        """(requested, paired, gathered) of Work, from the units that one GPC works on at a time."""
+    def _loaded_columns(self, majors):
+        """Columns of B that a tile loads, where A and B have these majors: an MN-major operand comes by 64."""
+        by_64 = np.where(self.turned, *majors) == "MN"
+        return np.where(by_64, _up(self.tile_n, 64) * 64, self.tile_n)
+
+    def _shared(self, tile_rows, tile_cols, tall, wide, units, parts, left, sms):
+        """(requested, paired, gathered) of Work, from the units that one GPC works on at a time. tile_rows, tile_cols: of A
+        and B that a tile loads."""
         tall, wide, parts, left, units = (np.asarray(np.ceil(x), np.int32) for x in (tall, wide, parts, np.maximum(left, 1),
                                                                                      units))
         group = np.minimum(self.group, tall).astype(np.int32)
@@ -215,7 +226,7 @@ class Estimates:
         first = tile // (g * w) * g
         rest, height = tile - first * w, np.clip(tall[:, None] - first, 1, g)
         row, col = (first + rest % height) * parts + part, rest // height * parts + part
-        own_m, own_n = np.minimum(rows, self.tile_m) / self.cluster_n, np.minimum(cols, self.tile_n) / self.cluster_m
+        own_m, own_n = tile_rows / self.cluster_n, tile_cols / self.cluster_m
         requested = own_m + own_n
         gathered = (own_m * _different(row, have) + own_n * _different(col, have)) / count
         neighbours = have[:, 1:] & (i[1:] % 2 == 1)      # a second CTA of a TPC
