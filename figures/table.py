@@ -80,7 +80,8 @@ def products():
 
 def drawn():
     """One list of cells per set of products that a seed draws, and per GPU: beside cuBLAS."""
-    sets = (("unseen", "unseen", "random shapes of 64 to 16384"), ("orders", "unseen-orders", "random shapes, A or B MN-major"),
+    sets = (("unseen", "unseen", "random shapes of 64 to 16384"),
+            ("orders", "unseen-orders", "random shapes, A or B MN-major"),
             ("unseen", "models", "layers of ten models"),
             ("unseen_fp8", "unseen-fp8", "both in e4m3, scales of rows and columns"),
             ("unseen_fp8", "unseen-blocks", "both in e4m3, scales of blocks"))
