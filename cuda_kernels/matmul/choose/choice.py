@@ -99,8 +99,10 @@ def likely(wanted, gpu, most, in_orders=2):
 
 def suited(candidate, wanted):
     """A configuration for what is wanted; None where it cannot be: tiles of MN-major operands may need more shared memory,
-    and to store C without TMA may take more registers. Where scales of lines leave no room it is a `roomier` one."""
-    return _first_suited(chain([candidate], roomier(candidate) if wanted.scaled == "lines" else ()), wanted)
+    and to store C without TMA may take more registers. Where scales of lines or the whole boxes of an MN-major operand leave
+    no room it is a `roomier` one."""
+    fuller = wanted.scaled == "lines" or "MN" in (wanted.a_major, wanted.b_major)
+    return _first_suited(chain([candidate], roomier(candidate) if fuller else ()), wanted)
 
 
 def _first_suited(configs, wanted):
