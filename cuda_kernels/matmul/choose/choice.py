@@ -52,7 +52,7 @@ def ranked(wanted, gpu):
         yield from _ranked_groups(wanted, deep, narrow, gpu, misalignment)
         return
     candidates = programs_of(wanted.scaled)
-    product = M, N, deep, matrices, gpu, misalignment, (wanted.a_major, wanted.b_major)
+    product = M, N, deep, matrices, gpu, misalignment, wanted.majors
     programs = np.argsort(candidates.times(candidates.work(*product), gpu), kind="stable")
     for near in (programs[:LIKELY], programs):
         estimates = candidates.take(near).in_orders(ORDERS)
@@ -101,7 +101,7 @@ def suited(candidate, wanted):
     """A configuration for what is wanted; None where it cannot be: tiles of MN-major operands may need more shared memory,
     and to store C without TMA may take more registers. Where scales of lines or the whole boxes of an MN-major operand leave
     no room it is a `roomier` one."""
-    fuller = wanted.scaled == "lines" or "MN" in (wanted.a_major, wanted.b_major)
+    fuller = wanted.scaled == "lines" or "MN" in wanted.majors
     return _first_suited(chain([candidate], roomier(candidate) if fuller else ()), wanted)
 
 
@@ -111,8 +111,7 @@ def _first_suited(configs, wanted):
 
 def _suited(candidate, wanted):
     try:
-        majors = wanted.a_major, wanted.b_major
-        taken = candidate.taking(wanted.types, wanted.out, majors, wanted.scaled, wanted.epilogue)
+        taken = candidate.taking(wanted.types, wanted.out, wanted.majors, wanted.scaled, wanted.epilogue)
         taken = taken if taken.store == "sectors" else replace(taken, store=wanted.store)
         return replace(taken, grouped=True, split=False) if wanted.grouped else taken
     except SimlayoutError:

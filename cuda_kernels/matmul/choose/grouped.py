@@ -46,6 +46,5 @@ def work_of_groups(estimates, rows, N, deep, groups, gpu, misalignment, majors, 
 def estimated_groups(wanted, deep, narrow, gpu, misalignment):
     """(the Estimates of what a grouped product may have, their microseconds). deep, narrow: of `in_16_bits`."""
     estimates = of_groups(wanted.scaled)
-    work = work_of_groups(estimates, wanted.M, wanted.N, deep, wanted.matrices, gpu, misalignment,
-                          (wanted.a_major, wanted.b_major), narrow)
+    work = work_of_groups(estimates, wanted.M, wanted.N, deep, wanted.matrices, gpu, misalignment, wanted.majors, narrow)
     return estimates, estimates.corrected(work, estimates.times(work, gpu), gpu)

@@ -38,6 +38,11 @@ class Wanted:
             object.__setattr__(self, "store", "direct")
 
     @property
+    def majors(self) -> tuple[str, str]:
+        """a_major and b_major."""
+        return self.a_major, self.b_major
+
+    @property
     def order(self) -> str:
         """BLAS's letters for A and B: N a matrix with contiguous rows, T the transpose of one."""
         return f"{'N' if self.a_major == 'K' else 'T'}{'T' if self.b_major == 'K' else 'N'}"
