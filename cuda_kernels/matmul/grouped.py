@@ -56,7 +56,7 @@ class GroupedSteps(HopperSteps):
         if kernel is None:
             suited = self.chosen(wanted)
         else:
-            taken = kernel.taking(wanted.types, wanted.out, (wanted.a_major, wanted.b_major), wanted.scaled)
+            taken = kernel.taking(wanted.types, wanted.out, wanted.majors, wanted.scaled)
             suited = taken.variant(grouped=True, split=False)
         sizes = suited.options.turned(wanted.M, wanted.N)
         most = suited.options.tiles(*sizes, wanted.matrices) * wanted.matrices       # whatever the offsets say

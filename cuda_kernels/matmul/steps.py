@@ -257,7 +257,7 @@ class HopperSteps(Steps):
         if kernel is None:
             suited = self.chosen(wanted)
         else:
-            suited = kernel.taking(wanted.types, wanted.out, (wanted.a_major, wanted.b_major), wanted.scaled,
+            suited = kernel.taking(wanted.types, wanted.out, wanted.majors, wanted.scaled,
                                    wanted.epilogue)
         tiles = suited.options.tiles(wanted.M, wanted.N, wanted.matrices)
         if tiles >= INT_LIMIT:
