@@ -17,7 +17,7 @@ from cuda_kernels.bench.command import ended_by, parser_of
 from cuda_kernels.lab import tuning_record
 from cuda_kernels.matmul.choose.figures import FIGURES, Figures
 from cuda_kernels.matmul.choose.grouped import along_groups, work_of_groups
-from cuda_kernels.matmul.choose.model import Estimates, in_16_bits, misalignment_of
+from cuda_kernels.matmul.choose.model import Estimates, in_16_bits
 from cuda_kernels.matmul.choose.rates import RATES, Rates
 from simlayout.errors import DeviceError, ParseError
 
@@ -64,14 +64,11 @@ class Measured:
     def of_each(self):
         """(the estimates of each measurement's configuration, their work)."""
         M, N, K, groups = np.array(self.problems)[self.product].T
-        majors = np.array([config.turned(config.a_major, config.b_major) for config in self.estimates.configs])
-        majors = tuple(majors[self.tried].T)
-        lines = (np.where(of_operand == "K", K, along) for of_operand, along in zip(majors, (M, N)))
-        estimates, product = self.estimates.take(self.tried), (K, groups, self.gpu, misalignment_of(*lines), majors)
+        estimates = self.estimates.take(self.tried)
         if self.grouped:
             estimates = along_groups(estimates)
-            return estimates, work_of_groups(estimates, M, N, *product, self.narrow)
-        return estimates, estimates.work(M, N, *product, narrow=self.narrow)
+            return estimates, work_of_groups(estimates, M, N, K, groups, self.gpu, self.narrow)
+        return estimates, estimates.work(M, N, K, groups, self.gpu, narrow=self.narrow)
 
     @cached_property
     def least(self):

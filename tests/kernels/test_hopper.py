@@ -23,7 +23,7 @@ from cuda_kernels.kernels.hopper.sectors import LAP, run_of
 from cuda_kernels.kernels.hopper.slices import slice_of
 from cuda_kernels.kernels.hopper.split import cutting_of, piece_bytes, unit_of
 from cuda_kernels.lab.tuning_fit import START, read
-from cuda_kernels.matmul.choose.candidates import BY_SECTORS, ORDERS, candidates, promoting
+from cuda_kernels.matmul.choose.candidates import BY_SECTORS, ORDERS, candidates
 from cuda_kernels.matmul.choose.choice import choose, suited
 from cuda_kernels.matmul.choose.figures import Figures
 from cuda_kernels.matmul.choose.model import Estimates
@@ -127,14 +127,14 @@ def test_accumulators_stay_in_registers_and_no_wgmma_waits_for_another(name, tmp
 @needs_tools
 @pytest.mark.parametrize("tile_m", sweep_but([256], (64, 128, 192, 256)))
 def test_promoted_sums_of_the_widest_tiles_stay_in_registers(tile_m, tmp_path):
-    widest = max((c for c in promoting(1, 128) if c.tile_m == tile_m), key=lambda c: (c.tile_n, c.stages))
+    widest = max((c for c in candidates(scaled="1x128") if c.tile_m == tile_m), key=lambda c: (c.tile_n, c.stages))
     said, _ = assembled(ptx(kernel_of(widest)), tmp_path)
     assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in said and "C751" not in said
 
 
 @needs_tools
 @pytest.mark.sweep
-@pytest.mark.parametrize("candidate", (*candidates()[::9], *promoting(1, 128)[::7]), ids=str)
+@pytest.mark.parametrize("candidate", (*candidates()[::9], *candidates(scaled="1x128")[::7]), ids=str)
 def test_candidates_compile_without_spills(candidate, tmp_path):
     said, _ = assembled(ptx(kernel_of(candidate)), tmp_path)
     assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in said and "C751" not in said

@@ -18,7 +18,7 @@ from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.lab import tuning, tuning_fit, tuning_record
 from cuda_kernels.matmul.choose.candidates import BY_SECTORS, ORDERS, candidates
 from cuda_kernels.matmul.choose.figures import H200
-from cuda_kernels.matmul.choose.model import Estimates, misalignment_of
+from cuda_kernels.matmul.choose.model import Estimates
 from cuda_kernels.matmul.choose.programs import programs_of
 from cuda_kernels.matmul.choose.rates import RATES
 from simlayout.errors import ParseError
@@ -35,7 +35,7 @@ def test_products_to_measure_are_random_large_and_small_and_those_of_the_benchma
 @pytest.mark.parametrize("problem", [Product(1, 4096, 4096), Product(8192, 8192, 8192), Product(904, 408, 10080)], ids=str)
 def test_only_likely_candidates_are_measured_the_likeliest_first(problem):
     found = tuning.worth_measuring(problem, H200)
-    sizes = problem.M, problem.N, problem.K, 1, H200, misalignment_of(problem.K)
+    sizes = problem.M, problem.N, problem.K, 1, H200
     guesses = Estimates(tuple(found))(*sizes)
     assert 0 < len(found) <= tuning.MOST and len(set(found)) == len(found)
     assert guesses[0] == programs_of().in_orders(ORDERS)(*sizes).min() and list(guesses) == sorted(guesses)
@@ -193,7 +193,7 @@ def record(tmp_path, rates, device="NVIDIA H200"):
     for problem in tuning.problems(12, 3)[:20]:
         M, N, K = problem.M, problem.N, problem.K
         estimates = Estimates(configs)
-        times = estimates.times(estimates.work(M, N, K, 1, H200, misalignment_of(K)), H200, rates)
+        times = estimates.times(estimates.work(M, N, K, 1, H200), H200, rates)
         rows.append([[M, N, K, "f16"], 10.0, [[i, float(t)] for i, t in enumerate(times)]])
     path = tmp_path / "record.json"
     path.write_text(json.dumps({"device": device, "configs": [c.changes for c in configs], "rows": rows}))

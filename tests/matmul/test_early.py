@@ -14,7 +14,7 @@ from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.matmul.choose.candidates import candidates
 from cuda_kernels.matmul.choose.choice import choose
 from cuda_kernels.matmul.choose.figures import FIGURES, H200
-from cuda_kernels.matmul.choose.model import EARLY_RATE, EARLY_US, Estimates, misalignment_of
+from cuda_kernels.matmul.choose.model import EARLY_RATE, EARLY_US, Estimates
 from cuda_kernels.matmul.choose.wanted import Wanted
 
 
@@ -54,7 +54,7 @@ def test_by_the_rule_products_in_a_row_take_as_long_as_the_better_way_but_for_a_
     figures, costs, gains = FIGURES[found["device"]], [], []
     for (M, N, K, _), changes, (wait, *ways, _), *_ in found["rows"]:
         estimates = Estimates((Hopper(**changes),))
-        work = estimates.work(M, N, K, 1, figures, misalignment_of(K))
+        work = estimates.work(M, N, K, 1, figures)
         times = estimates.corrected(work, estimates.times(work, figures), figures)
         us = ways[int(estimates.early(work, times, figures.sms)[0])]
         costs.append(us / min(ways))

@@ -4,7 +4,7 @@ import pytest
 
 from cuda_kernels.matmul.choose.choice import choose, ranked
 from cuda_kernels.matmul.choose.figures import H200
-from cuda_kernels.matmul.choose.model import Estimates, misalignment_of
+from cuda_kernels.matmul.choose.model import Estimates
 from cuda_kernels.matmul.choose.wanted import Wanted
 
 
@@ -23,6 +23,5 @@ def test_a_product_of_8_bits_is_estimated_as_one_of_half_the_depth_and_the_trees
     out = "f16" if dtype == "f16" else "bf16" if scaled else "s32"
     estimate, config = next(ranked(Wanted(3000, 3000, K, types=(dtype, dtype), out=out, scaled=scaled), H200))
     alone = Estimates((config,))
-    known = dict(misalignment=misalignment_of(deep), narrow=dtype != "f16")
-    assert estimate == pytest.approx(alone(3000, 3000, deep, **known)[0])
-    assert alone(3000, 3000, deep, **known) != alone(3000, 3000, deep, **known | {"narrow": dtype == "f16"})
+    assert estimate == pytest.approx(alone(3000, 3000, deep, narrow=dtype != "f16")[0])
+    assert alone(3000, 3000, deep) != alone(3000, 3000, deep, narrow=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cuda_kernels.matmul.choose.candidates import candidates, promoting
+from cuda_kernels.matmul.choose.candidates import KK, candidates
 from cuda_kernels.matmul.choose.model import Estimates
 from cuda_kernels.matmul.choose.programs import programs_of
 
@@ -61,14 +61,15 @@ def test_a_first_call_whose_kernel_lies_on_disk_loads_no_compiler_no_machine_and
     assert made == 0 and not loaded & set(NOT_NEEDED)
 
 
-@pytest.mark.parametrize("scaled", ["", "lines", "1x128", "128x128"])
-def test_what_is_kept_of_the_candidates_is_what_they_are(scaled, tmp_path, monkeypatch):
+@pytest.mark.parametrize("majors, scaled", [
+    (KK, ""), (("K", "MN"), ""), (("MN", "K"), ""), (("MN", "MN"), "lines"), (KK, "1x128"), (KK, "128x128")])
+def test_what_is_kept_of_the_candidates_is_what_they_are(majors, scaled, tmp_path, monkeypatch):
     monkeypatch.setenv("SIMLAYOUT_CACHE", str(tmp_path))
-    configs = {"1x128": lambda: promoting(1, 128), "128x128": lambda: promoting(128, 128)}.get(scaled, candidates)()
+    configs = candidates(majors, scaled)
     expected = Estimates(configs)
     for _ in range(2):                                               # made, then read
         programs_of.cache_clear()
-        found = programs_of(scaled)
+        found = programs_of(majors, scaled)
         assert tuple(found.configs) == configs
         for name, values in vars(expected).items():
             if isinstance(values, np.ndarray):

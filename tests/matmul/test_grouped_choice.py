@@ -49,7 +49,7 @@ def test_a_tile_and_its_transpose_lie_along_the_rows_of_groups_alike():
 
 def test_more_groups_of_as_many_rows_take_longer_and_so_do_smaller_groups_of_as_many_rows_in_all():
     def least(rows, groups):
-        return estimated_groups(Wanted(rows, 4096, 4096, groups, grouped=True), 4096, False, GPU, 0)[1].min()
+        return estimated_groups(Wanted(rows, 4096, 4096, groups, grouped=True), 4096, False, GPU)[1].min()
 
     assert least(4096, 8) < least(8192, 16) < least(16384, 32) and least(4096, 8) < least(4096, 64) < least(4096, 256)
 
@@ -78,7 +78,7 @@ def costs(gpu):
 @pytest.mark.parametrize("gpu, products, mean, most", [("h200", 28, 1.011, 1.08), ("h100", 90, 1.011, 1.08)])
 def test_what_is_chosen_takes_little_longer_than_the_best_that_was_measured(gpu, products, mean, most):
     found, likelier = map(np.array, zip(*costs(gpu)))
-    assert len(found) == products and (likelier == 0).sum() >= 0.8 * products
+    assert len(found) == products and (likelier == 0).sum() >= 0.75 * products
     assert np.exp(np.log(found).mean()) < mean and found.max() < most
 
 

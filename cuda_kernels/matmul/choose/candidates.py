@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from functools import lru_cache
-from itertools import product
+from itertools import chain, product
 
 from cuda_kernels.kernels.hopper.config import Hopper, staged_bytes, widest_box
 from cuda_kernels.kernels.hopper.places import BARRIERS
@@ -10,6 +10,11 @@ from cuda_kernels.kernels.hopper.rules import RESERVED, SHARED_LIMIT
 from cuda_kernels.kernels.hopper.scales import grains_of
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import SimlayoutError
+
+KK = "K", "K"
+"""The majors of A and B in `x @ w.T`."""
+
+OF_OPERANDS = "c_major", "a_major", "b_major", "dtype", "scaled"
 
 FEW = "1x1", "2x1", "1x2"
 MANY = *FEW, "4x1", "1x4", "2x4", "4x2"
@@ -107,24 +112,6 @@ def fitted(tile_m, tile_n, resident=1, most=12, **options):
         return None
 
 
-def roomier(config):
-    """Yields the configuration in less shared memory, where it can be: the STAGINGS that take less, at last a stage fewer.
-
-    >>> [(c.stages, c.box_n, c.buffers) for c in roomier(Hopper(tile_n=112, stages=7, box=32))]
-    [(7, 32, 1), (7, 16, 1), (6, 32, 2)]
-    >>> [(c.stages, c.buffers) for c in roomier(BY_SECTORS[0])]          # which is staged in one way only
-    [(3, 1)]
-    """
-    less = [{"box": box, "buffers": buffers} for box, buffers in STAGINGS
-            if staged_bytes(box, buffers) < config.staging_bytes]
-    for changes in (*less, {"stages": config.stages - 1}):
-        try:
-            found = replace(config, **changes)
-        except SimlayoutError:
-            continue
-        yield found
-
-
 def _stages(config):
     """Yields (staging, how many stages fit beside it) of the STAGINGS that the tile has as many columns for."""
     room, stage = SHARED_LIMIT // config.resident - RESERVED, config.stage_bytes + BARRIERS + config.scale_bytes
@@ -134,38 +121,38 @@ def _stages(config):
             yield (box, buffers), (room - config.consumers * own - config.come_bytes) // stage
 
 
-def _every():
+def _whole(operands):
+    """Yields what is considered of tiles that no slices share. operands: {c_major: options of A, B and scales}."""
     for pingpong, (tile_m, bands, widths, clusters) in (*product([False], TILES), *product([True], PINGPONG)):
         for tile_n, cluster, c_major in product(widths, clusters, "NM"):
-            cluster_m, cluster_n = map(int, cluster.split("x"))
-            options = dict(bands=bands, c_major=c_major, cluster_m=cluster_m, cluster_n=cluster_n, pingpong=pingpong)
+            options = dict(operands[c_major], bands=bands, pingpong=pingpong, **_sides(cluster))
             cut = (pingpong, tile_m, tile_n, cluster, c_major) not in WHOLE and fitted(tile_m, tile_n, split=True, **options)
             deepest = cut or fitted(tile_m, tile_n, **options)
             yield deepest
             if deepest and (tile_m, tile_n) in SHALLOW:
                 yield fitted(tile_m, tile_n, most=8, split=deepest.split, **options)
+
+
+def _sliced(operands):
+    """The same of tiles in slices, and of those of which an SM holds two."""
     for tile_m, widths, clusters, cuts in SLICED:
         for tile_n, cluster, slices, c_major in product(widths, clusters, cuts, "NM"):
-            cluster_m, cluster_n = map(int, cluster.split("x"))
-            yield fitted(tile_m, tile_n, c_major=c_major, cluster_m=cluster_m, cluster_n=cluster_n, slices=slices)
+            yield fitted(tile_m, tile_n, slices=slices, **operands[c_major], **_sides(cluster))
     for tile_m, tile_n in TWICE:
-        yield from (fitted(tile_m, tile_n, 2, c_major=c_major, split=True) for c_major in "NM")
+        yield from (fitted(tile_m, tile_n, 2, split=True, **operands[c_major]) for c_major in "NM")
 
 
-@lru_cache(None)
-def promoting(rows_share, columns_share):
-    """The configurations that are considered for 8-bit operands with scales for every 128 of K, which so many rows of A and
-    columns of B share: those of TILES whose columns have few enough scales."""
-    made = []
+def _promoting(operands):
+    """The same of tiles of 8-bit operands with scales for every 128 of K: those of TILES whose columns have few enough."""
     for tile_m, bands, widths, clusters in TILES:
         for tile_n, cluster, c_major in product(widths, clusters, "NM"):
-            grains = (rows_share, columns_share) if c_major == "N" else (columns_share, rows_share)
-            cluster_m, cluster_n = map(int, cluster.split("x"))
-            options = dict(bands=bands, c_major=c_major, cluster_m=cluster_m, cluster_n=cluster_n, dtype="e4m3",
-                           scaled="{}x{}".format(*grains))
-            if grains[1] > 1 or tile_n <= OWN_COLUMNS:
-                made.append(fitted(tile_m, tile_n, split=True, **options) or fitted(tile_m, tile_n, **options))
-    return tuple(c for c in made if c is not None)
+            options = dict(operands[c_major], bands=bands, **_sides(cluster))
+            if grains_of(options["scaled"])[1] > 1 or tile_n <= OWN_COLUMNS:
+                yield fitted(tile_m, tile_n, split=True, **options) or fitted(tile_m, tile_n, **options)
+
+
+def _sides(cluster):
+    return dict(zip(("cluster_m", "cluster_n"), map(int, cluster.split("x"))))
 
 
 ORDERS = (1, 2, 4, 8, 16)
@@ -173,6 +160,15 @@ ORDERS = (1, 2, 4, 8, 16)
 
 
 @lru_cache(None)
-def candidates():
-    """The configurations that are considered, for f16 and K-major operands."""
-    return tuple(c for c in _every() if c is not None)
+def candidates(majors=KK, scaled=""):
+    """The configurations that are considered for A and B with these majors and scales: for C and for its transpose, with as
+    many stages as such operands and scales leave room for; of f16, or of e4m3 where only 8-bit operands have such scales.
+
+    >>> len(candidates()) > len(candidates(scaled="1x128")) > 0
+    True
+    """
+    types = ("e4m3", "e4m3") if grains_of(scaled) else ("f16", "f16")
+    least = [Hopper(64, 16, 2, c_major=c_major).taking(types, "f16", majors, scaled) for c_major in "NM"]
+    operands = {c.c_major: {name: getattr(c, name) for name in OF_OPERANDS} for c in least}
+    made = _promoting(operands) if grains_of(scaled) else chain(_whole(operands), _sliced(operands))
+    return tuple(c for c in made if c is not None)

@@ -4,14 +4,13 @@ estimate that its types allow."""
 from collections import Counter
 from dataclasses import replace
 from functools import lru_cache
-from itertools import chain
 
 import numpy as np
 
-from cuda_kernels.matmul.choose.candidates import BY_SECTORS, ORDERS, off_sectors, roomier
+from cuda_kernels.matmul.choose.candidates import BY_SECTORS, ORDERS, off_sectors
 from cuda_kernels.matmul.choose.figures import H200
 from cuda_kernels.matmul.choose.grouped import estimated_groups
-from cuda_kernels.matmul.choose.model import in_16_bits, misalignment_of
+from cuda_kernels.matmul.choose.model import in_16_bits
 from cuda_kernels.matmul.choose.programs import programs_of
 from simlayout.errors import SimlayoutError
 
@@ -45,14 +44,12 @@ def ranked(wanted, gpu):
     The formula is of types of 16 bits: a product of 8-bit ones is estimated as one of half the depth, because a wgmma of
     32 bytes along K takes as long for either, and so does TMA for a line of so many bytes. What differs the trees know.
     """
-    M, N, matrices = wanted.M, wanted.N, wanted.matrices
     deep, narrow = in_16_bits(wanted.K, wanted.types[0])
-    misalignment = misalignment_of(deep if wanted.a_major == "K" else M, deep if wanted.b_major == "K" else N)
     if wanted.grouped:
-        yield from _ranked_groups(wanted, deep, narrow, gpu, misalignment)
+        yield from _ranked_groups(wanted, deep, narrow, gpu)
         return
-    candidates = programs_of(wanted.scaled)
-    product = M, N, deep, matrices, gpu, misalignment, wanted.majors
+    candidates = programs_of(wanted.majors, wanted.scaled)
+    product = wanted.M, wanted.N, deep, wanted.matrices, gpu
     programs = np.argsort(candidates.times(candidates.work(*product), gpu), kind="stable")
     for near in (programs[:LIKELY], programs):
         estimates = candidates.take(near).in_orders(ORDERS)
@@ -67,9 +64,9 @@ def ranked(wanted, gpu):
                 yield float(times[i]), replace(_without_split(config, wanted, gpu.sms), early=bool(early[i]))
 
 
-def _ranked_groups(wanted, deep, narrow, gpu, misalignment):
+def _ranked_groups(wanted, deep, narrow, gpu):
     """The same of a grouped product."""
-    estimates, times = estimated_groups(wanted, deep, narrow, gpu, misalignment)
+    estimates, times = estimated_groups(wanted, deep, narrow, gpu)
     for i in np.argsort(times, kind="stable").tolist():
         config = suited(estimates.configs[i], wanted)
         if config is not None:
@@ -78,7 +75,7 @@ def _ranked_groups(wanted, deep, narrow, gpu, misalignment):
 
 def by_sectors(wanted, gpu):
     """The first of BY_SECTORS that suits what is wanted, where C is `off_sectors`; else None."""
-    return _first_suited(BY_SECTORS, wanted) if off_sectors(wanted, gpu) else None
+    return next(filter(None, (suited(c, wanted) for c in BY_SECTORS)), None) if off_sectors(wanted, gpu) else None
 
 
 def likely(wanted, gpu, most, in_orders=2):
@@ -98,18 +95,8 @@ def likely(wanted, gpu, most, in_orders=2):
 
 
 def suited(candidate, wanted):
-    """A configuration for what is wanted; None where it cannot be: tiles of MN-major operands may need more shared memory,
-    and to store C without TMA may take more registers. Where scales of lines or the whole boxes of an MN-major operand leave
-    no room it is a `roomier` one."""
-    fuller = wanted.scaled == "lines" or "MN" in wanted.majors
-    return _first_suited(chain([candidate], roomier(candidate) if fuller else ()), wanted)
-
-
-def _first_suited(configs, wanted):
-    return next(filter(None, (_suited(config, wanted) for config in configs)), None)
-
-
-def _suited(candidate, wanted):
+    """A configuration for what is wanted; None where it cannot be: to store C without TMA, or an epilogue, may take more
+    registers, and what was made for other majors or scales may have no room."""
     try:
         taken = candidate.taking(wanted.types, wanted.out, wanted.majors, wanted.scaled, wanted.epilogue)
         taken = taken if taken.store == "sectors" else replace(taken, store=wanted.store)

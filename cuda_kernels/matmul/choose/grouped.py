@@ -8,6 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from cuda_kernels.matmul.choose.candidates import KK
 from cuda_kernels.matmul.choose.programs import programs_of
 from cuda_kernels.matmul.choose.trees import OF_GROUPS, learned
 
@@ -23,28 +24,29 @@ def along_groups(estimates):
     of groups, along which tiles are walked wherever C lies."""
     taken, turned, tile_m, tile_n = copy(estimates), estimates.turned, estimates.tile_m, estimates.tile_n
     taken.tile_m, taken.tile_n = np.where(turned, tile_n, tile_m), np.where(turned, tile_m, tile_n)
+    taken.loaded_n = np.where(turned, tile_m, estimates.loaded_n)
     taken.turned, taken.split = np.zeros_like(turned), np.zeros_like(estimates.split)
     taken.trees = learned(OF_GROUPS)
     return taken
 
 
 @lru_cache(None)
-def of_groups(scaled=""):
-    """The Estimates of what grouped products may have, for Hopper's option `scaled`."""
-    every = programs_of(scaled)
+def of_groups(majors=KK, scaled=""):
+    """The Estimates of what grouped products of such operands and scales may have."""
+    every = programs_of(majors, scaled)
     taken = along_groups(every.take(np.flatnonzero((every.sharing == 1) & (every.slices == 1) & (every.resident == 1))))
     taken.group = np.maximum(1, TOGETHER // taken.tile_m)
     return taken
 
 
-def work_of_groups(estimates, rows, N, deep, groups, gpu, misalignment, majors, narrow):
+def work_of_groups(estimates, rows, N, deep, groups, gpu, narrow):
     """The Work of so many rows in groups, the mean of them each. deep: K in elements of 16 bits; arguments may be arrays."""
     filled = np.minimum(groups, rows)
-    return estimates.work(rows / filled, N, deep, filled, gpu, misalignment, majors, uneven=True, narrow=narrow)
+    return estimates.work(rows / filled, N, deep, filled, gpu, uneven=True, narrow=narrow)
 
 
-def estimated_groups(wanted, deep, narrow, gpu, misalignment):
+def estimated_groups(wanted, deep, narrow, gpu):
     """(the Estimates of what a grouped product may have, their microseconds). deep, narrow: of `in_16_bits`."""
-    estimates = of_groups(wanted.scaled)
-    work = work_of_groups(estimates, wanted.M, wanted.N, deep, wanted.matrices, gpu, misalignment, wanted.majors, narrow)
+    estimates = of_groups(wanted.majors, wanted.scaled)
+    work = work_of_groups(estimates, wanted.M, wanted.N, deep, wanted.matrices, gpu, narrow)
     return estimates, estimates.corrected(work, estimates.times(work, gpu), gpu)

@@ -24,9 +24,6 @@ GPCS = 8
 (measured with %smid)."""
 
 
-KK = "K", "K"
-"""The majors of A and B in `x @ w.T`."""
-
 DRIFT_STEPS = 32
 """Steps of 64 along K during which CTAs that began together still load the same rows at the same time."""
 
@@ -114,13 +111,16 @@ def columns_of(configs):
         "tile_m", "tile_n", "stages", "resident", "cluster_m", "cluster_n", "sharing", "slices", "split", "group",
         "consumers", "tile_consumers", "pingpong")}
     return columns | {"boxes": [len(c.box_starts) for c in configs], "turned": [c.c_major == "M" for c in configs],
+                      "loaded_n": [c.operands[1].rows for c in configs],
+                      "mn_major_a": [c.turned(c.a_major, c.b_major)[0] == "MN" for c in configs],
+                      "mn_major_b": [c.turned(c.a_major, c.b_major)[1] == "MN" for c in configs],
                       "rounds": [c.tile_n // 8 // loads_at_once(c) for c in configs],
                       "promotes": [grains_of(c.scaled) is not None for c in configs]}
 
 
 class Estimates:
-    """Estimates for a fixed sequence of Hopper configurations; their a_major, b_major and types do not matter, since
-    a product has its own. trees: the correction, by default what is learned; columns: of `columns_of`, where they are known.
+    """Estimates for a fixed sequence of Hopper configurations; their types do not matter, since a product has its own.
+    trees: the correction, by default what is learned; columns: of `columns_of`, where they are known.
 
     >>> from cuda_kernels.kernels.hopper.config import Hopper
     >>> small, large = Estimates((Hopper(64, 64, 8), Hopper()))(8192, 8192, 8192)
@@ -152,13 +152,12 @@ class Estimates:
         estimates.configs = Picked(self.configs, numbers, estimates.group)
         return estimates
 
-    def __call__(self, M, N, K, matrices=1, gpu=H200, misalignment=0, rates=RATES, narrow=False, majors=KK):
+    def __call__(self, M, N, K, matrices=1, gpu=H200, rates=RATES, narrow=False):
         """float64 [configurations]: microseconds. Infinity where slices cut nothing, or a second CTA of each SM has nothing
         to do, because the same configuration without them is better. M, N: of C; a configuration whose c_major is "M"
-        computes its transpose. misalignment: of the rows of A and B, as `misalignment_of` returns it; narrow: A and B are of
-        8 bits, and K is half of theirs; majors: of A and B. Each argument may be an array with a value per
-        configuration."""
-        work = self.work(M, N, K, matrices, gpu, misalignment, majors, narrow=narrow)
+        computes its transpose. narrow: A and B are of 8 bits, and K is half of theirs. Each argument may be an array with a
+        value per configuration."""
+        work = self.work(M, N, K, matrices, gpu, narrow=narrow)
         return self.corrected(work, self.times(work, gpu, rates), gpu)
 
     def corrected(self, work, times, gpu):
@@ -172,10 +171,9 @@ class Estimates:
         loaded = ROW_BYTES * work.requested * steps * _up(work.busy, sms)
         return (times <= EARLY_US) & (loaded <= EARLY_RATE * 1e3 * times)
 
-    def work(self, M, N, K, matrices=1, gpu=H200, misalignment=0, majors=KK, uneven=False, narrow=False):
-        """The Work of a product, which does not depend on rates. majors: of A and B, "K" or "MN"; uneven: M is the mean of
-        the rows of matrices that may have any number of them up to twice as many; narrow: A and B are of 8 bits, and K is
-        half of theirs."""
+    def work(self, M, N, K, matrices=1, gpu=H200, uneven=False, narrow=False):
+        """The Work of a product, which does not depend on rates. uneven: M is the mean of the rows of matrices that may
+        have any number of them up to twice as many; narrow: A and B are of 8 bits, and K is half of theirs."""
         rows, cols = np.where(self.turned, N, M), np.where(self.turned, M, N)
         tall, wide = _up(rows, self.tile_m * self.cluster_m), _up(cols, self.tile_n * self.cluster_n)
         if uneven:
@@ -186,14 +184,14 @@ class Estimates:
         units = np.minimum(free, np.where(whole > 0, tiles, left * parts))
         outside_m, outside_n = tall * self.cluster_m * self.tile_m - rows, wide * self.cluster_n * self.tile_n - cols
         last = np.where(waves > 1, np.minimum(units, whole - (waves - 1) * free), units)
-        loaded = np.minimum(rows, self.tile_m), np.minimum(cols, self._loaded_columns(majors))
+        loaded = np.minimum(rows, self.tile_m), np.minimum(cols, self.loaded_n)
         shared = self._shared(*loaded, tall, wide, units // self.resident, np.where(whole > 0, 1, parts), left, gpu.sms)
         return Work(rows, cols, steps, whole, left, parts, waves, units * self.sharing, last * self.sharing,
                     np.clip(left * parts, 1, free) * self.sharing,
                     outside_m / (tall * self.sharing) + outside_n / (wide * self.sharing),
                     np.minimum(outside_m, self.tile_m) / self.cluster_n
                     + np.minimum(outside_n, self.tile_n) / self.cluster_m,
-                    misalignment, *shared,
+                    misalignment_of(np.where(self.mn_major_a, M, K), np.where(self.mn_major_b, N, K)), *shared,
                     matrices * (2 * (M * K + N * K + M * N) + self._again(tall, wide, 2 * cols * K, free, gpu)),
                     2.0 * tiles * self.sharing * self.tile_m * self.tile_n * K, narrow)
 
@@ -203,11 +201,6 @@ class Estimates:
         group = np.minimum(self.group, tall)
         together = group * np.maximum(1, free // (group * wide))
         return (_up(tall, together) - 1) * np.maximum(0.0, nbytes - L2_KEEPS * gpu.l2_bytes)
-
-    def _loaded_columns(self, majors):
-        """Columns of B that a tile loads, where A and B have these majors: an MN-major operand comes by 64."""
-        by_64 = np.where(self.turned, *majors) == "MN"
-        return np.where(by_64, _up(self.tile_n, 64) * 64, self.tile_n)
 
     def _shared(self, tile_rows, tile_cols, tall, wide, units, parts, left, sms):
         """(requested, paired, gathered) of Work, from the units that one GPC works on at a time. tile_rows, tile_cols: of A
@@ -306,13 +299,12 @@ def in_16_bits(K, dtype):
 
 def misalignment_of(*sizes):
     """How contiguous rows of so many 16-bit elements are aligned: 0 if each starts on a line of 128 bytes, else 1, 2 or 3
-    if their starts are odd multiples of 64, 32 or 16 bytes. The worst of several sizes, or of several arrays of sizes.
+    if their starts are odd multiples of 64, 32 or 16 bytes. The worst of several arrays of sizes.
 
-    >>> misalignment_of(4096, 128), misalignment_of(4096, 96), misalignment_of(4096, 96, 144), misalignment_of(136)
-    (0, 1, 2, 3)
+    >>> misalignment_of(np.array([4096, 96, 96, 136]), np.array([128, 128, 144, 64])).tolist()
+    [0, 1, 2, 3]
     """
-    worst = np.max([sum(np.asarray(n) % whole > 0 for whole in (64, 32, 16)) for n in sizes], axis=0)
-    return worst if worst.ndim else int(worst)
+    return np.max([sum(n % whole > 0 for whole in (64, 32, 16)) for n in sizes], axis=0)
 
 
 def _different(values, have):

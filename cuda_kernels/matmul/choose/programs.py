@@ -1,4 +1,4 @@
-"""The estimates of all candidates. To make and check 1,400 configurations takes a tenth of a second, so what is known of
+"""The estimates of all candidates. To make and check 1,800 configurations takes a tenth of a second, so what is known of
 them is kept on disk beside the kernels, and only those that are chosen are made again."""
 
 import json
@@ -8,20 +8,20 @@ from functools import lru_cache
 
 from cuda_kernels.build.cache import compiled
 from cuda_kernels.kernels.hopper.config import Hopper
-from cuda_kernels.kernels.hopper.scales import grains_of
-from cuda_kernels.matmul.choose.candidates import candidates, promoting
+from cuda_kernels.matmul.choose.candidates import KK, candidates
 from cuda_kernels.matmul.choose.model import Estimates, columns_of
 
 
 @dataclass(frozen=True)
 class Table:
-    """The candidates that promote their sums in these grains, or those that do not, as what `cache.compiled` keeps: JSON."""
+    """The `candidates` for such operands and scales, as what `cache.compiled` keeps: JSON."""
 
-    grains: tuple | None
+    majors: tuple[str, str]
+    scaled: str
 
     def compile(self):
         """("candidates", what differs from the default in each of them, and their columns)."""
-        configs = promoting(*self.grains) if self.grains else candidates()
+        configs = candidates(self.majors, self.scaled)
         table = {"changes": [config.changes for config in configs], "columns": columns_of(configs)}
         return "candidates", json.dumps(table).encode()
 
@@ -44,7 +44,7 @@ class Listed(Sequence):
 
 
 @lru_cache(None)
-def programs_of(scaled=""):
-    """The Estimates of all candidates in their usual order of tiles, for Hopper's option `scaled` of a product."""
-    table = json.loads(compiled(Table(grains_of(scaled)))[1])
+def programs_of(majors=KK, scaled=""):
+    """The Estimates of all `candidates` for such operands and scales, in their usual order of tiles."""
+    table = json.loads(compiled(Table(majors, "" if scaled == "tensor" else scaled))[1])
     return Estimates(Listed(table["changes"]), columns=table["columns"])
