@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from simlayout.machine import RegisterArray, run
-from simlayout.machine.engine.hazards import HazardLog
+from simlayout.machine.engine.hazards import HazardLog, hazard
 
 
 class Instruction:
@@ -217,9 +217,9 @@ def every_hazard(launch):
     """All hazards that launch() finds, not one per pair of lines."""
     found, add = [], HazardLog.add
 
-    def spy(log, hazard):
-        found.append(hazard)
-        add(log, hazard)
+    def spy(log, *what, **words):
+        found.append(hazard(*what, **words))
+        add(log, *what, **words)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(HazardLog, "add", spy)

@@ -13,6 +13,7 @@ from cuda_kernels import KERNELS
 from simlayout.errors import HazardError, SimlayoutError
 from simlayout.kernel import Problem
 from simlayout.machine import KINDS, run
+from simlayout.machine.engine import hazards
 from simlayout.machine.engine.hazards import HazardLog, Place, hazard
 from simlayout.machine.engine.languages import CUDA, NUMBA, WORDS, worded
 
@@ -105,13 +106,27 @@ def test_a_report_keeps_one_of_each_kind_and_pair_of_lines_and_counts_the_rest()
     assert found.as_dict()["second"]["line"] == found.second.line
 
 
+def test_a_race_that_comes_again_is_counted_and_its_text_is_made_once(monkeypatch):
+    def kernel():
+        tid = tid_x()
+        for k in range(100):
+            st_shared(4 * tid, k)
+            ld_shared(4 * (63 - tid))
+
+    made = []
+    monkeypatch.setattr(hazards, "hazard", lambda kind, *what, **words: made.append(kind) or hazard(kind, *what, **words))
+    found = run(kernel, 1, 64, shared_bytes=256, hazards="report").hazards
+    assert made == [one.kind for one in found]
+    assert {one.kind: one.count for one in found}.items() >= {"read after write": 100, "write after read": 100}.items()
+
+
 @pytest.mark.parametrize("file, python, advice", [
     ("kernel.py", None, "put a bar.sync between them"), ("kernel.py", NUMBA, "put a cuda.syncthreads() between them"),
     ("kernel.cu", NUMBA, "put a __syncthreads() between them"), ("kernel.ptx", NUMBA, "put a bar.sync between them")])
 def test_advice_is_in_the_words_of_the_language_of_the_line(file, python, advice):
     first, second = (Place(name, 1, "bar.sync", (0, 0, 0), 0, ()) for name in ("other.h", file))
     log = HazardLog("report", python)
-    log.add(hazard("read after write", first, second, (0,), detail=""))
+    log.add("read after write", first, second, (0,), detail="")
     assert log.hazards()[0].text == hazard("read after write", first, second, (0,), detail="").text.replace(
         "put a bar.sync between them", advice)
 
@@ -121,7 +136,7 @@ def test_advice_is_in_the_words_of_the_language_of_the_line(file, python, advice
 def test_two_ctas_of_a_cluster_are_named_and_told_of_its_barrier_in_any_language(kind, file):
     first, second = (Place(file, 1, "st.shared.b32", (x, 0, 0), 0, ()) for x in (1, 0))
     log = HazardLog("report")
-    log.add(hazard(kind, first, second, (0,), detail=""))
+    log.add(kind, first, second, (0,), detail="")
     assert log.hazards()[0].text.endswith("and nothing orders the two: put a barrier.cluster between them")
     assert f"{first} of CTA (1, 0, 0)" in log.hazards()[0].text
 

@@ -11,7 +11,7 @@ from simlayout.machine.engine.barriers import BARRIERS, Barrier, ClusterBarrier,
 from simlayout.machine.engine.bulk import Stores, landing_cells
 from simlayout.machine.engine.clocks import Clocks
 from simlayout.machine.engine.events import Event
-from simlayout.machine.engine.hazards import hazard, ordered_ints, spans
+from simlayout.machine.engine.hazards import ordered_ints, spans
 from simlayout.machine.engine.memory import SharedMemory
 from simlayout.machine.engine.proxies import CELL
 from simlayout.machine.engine.shadow import SharedShadow
@@ -171,7 +171,7 @@ class Cta:
                 self._early_exit(place, "come", "no thread of that CTA waits for it")
 
     def _early_exit(self, place, does, detail, bytes=()):
-        self.launch.log.add(hazard("early exit", None, place, bytes, does=does, cta=self.index, detail=detail))
+        self.launch.log.add("early exit", None, place, bytes, does=does, cta=self.index, detail=detail)
 
     def settle(self):
         """Reports reads of what nobody wrote."""

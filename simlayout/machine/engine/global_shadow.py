@@ -31,7 +31,6 @@ from simlayout.machine.engine.global_access import (
     outlasts,
     unlike,
 )
-from simlayout.machine.engine.hazards import hazard, ordered_ints
 from simlayout.machine.engine.memory import room_for, rows_of
 from simlayout.machine.engine.proxies import PRUNE_AT
 from simlayout.machine.engine.rounding import NOTE, differ_by_rounding
@@ -361,9 +360,7 @@ class GlobalShadow:
                        does="writes" if after.kind & WRITES else "reads")
 
     def _tell(self, kind, first, second, bytes, allocation, **words):
-        fault = hazard(kind, first, second, ordered_ints(bytes - allocation.origin), f"bytes {{}} of the {allocation.text}",
-                       **words)
-        self._launch.log.add(fault)
+        self._launch.log.add(kind, first, second, bytes - allocation.origin, f"bytes {{}} of the {allocation.text}", **words)
 
 
 def _follows(after, before):

@@ -2,8 +2,6 @@
 
 import numpy as np
 
-from simlayout.machine.engine.hazards import hazard
-
 
 class Fenced:
     """The guard of an array that nobody has touched since a wgmma.fence, or since the last wgmma that adds to it. unused:
@@ -30,7 +28,7 @@ class InFlight:
         if log is not None:
             site = warp.current_line()
             here = warp.place(np.flatnonzero(warp.active), "register access", site, site and warp.caller)
-            log.add(hazard("early accumulator", self.product.place(warp), here, detail=self.product.state()))
+            log.add("early accumulator", self.product.place(warp), here, detail=self.product.state())
 
 
 class Registers:

@@ -39,7 +39,7 @@ KINDS = {
                     "barrier.cluster, in a grid by a counter that one releases and the other acquires"),
     "wrong element": ("{second} reads {bytes} as element {wanted}, but {first} put element {found} there",
                       "let both address the tile by one layout"),
-    "out of bounds": ("{second} {does} {detail}, outside every array that was passed",
+    "out of bounds": ("{second} {does} {detail}, outside {of}",
                       "guard the access or fix the address"),
     "misaligned": ("{second} {does} {detail}, which is not aligned to its width",
                    "use a narrower access, or fix the address"),
@@ -51,6 +51,9 @@ KINDS = {
 """Kind -> (sentence, fix). In the sentence `first` and `second` are the two Places, in the order that the name tells."""
 
 MODES = "raise", "report", "off"
+
+SHARED, LOCAL = "shared bytes {}", "local bytes {}"
+"""What bytes of a memory are called."""
 
 
 @dataclass(frozen=True)
@@ -103,8 +106,9 @@ class Hazard:
         return {"kind": self.kind, "text": self.text, "bytes": self.bytes, "count": self.count, **places}
 
 
-def hazard(kind, first, second, bytes=(), memory="shared bytes {}", **words):
-    """A Hazard with its sentence. bytes: sorted ints; memory: what they are called; words: what else the sentence names.
+def hazard(kind, first, second, bytes=(), memory=SHARED, **words):
+    """A Hazard with its sentence. bytes: ints in any order; memory: what they are called; words: what else the sentence
+    names.
 
     >>> store = Place("kernel.py", 3, "st.shared.b32", (0, 0, 0), 0, (0, 1, 2))
     >>> load = Place("kernel.py", 4, "ld.shared.b32", (0, 0, 0), 1, (5,))
@@ -112,9 +116,9 @@ def hazard(kind, first, second, bytes=(), memory="shared bytes {}", **words):
     read after write: ld.shared.b32 of warp 1, lane 5 (kernel.py:4) reads shared bytes 0-3, which st.shared.b32 of \
 warp 0, lanes 0-2 (kernel.py:3) writes, and nothing orders the two: put a bar.sync between them
     """
-    sentence, fix = _told(kind, first, second)
+    (sentence, fix), bytes = _told(kind, first, second), ordered_ints(bytes)
     text = sentence.format(first=first, second=second, bytes=memory.format(spans(bytes)), **words)
-    return Hazard(kind, f"{text}: {fix}", first, second, tuple(bytes))
+    return Hazard(kind, f"{text}: {fix}", first, second, bytes)
 
 
 def _told(kind, first, second):
@@ -187,7 +191,7 @@ def ordered_ints(values):
 
 class HazardLog:
     """Raises the first hazard ("raise"), or keeps one of each kind and pair of places ("report"): lines, and the calls that
-    lead there. python: the language of Python files, as of `worded`. aside: of a Hazard whether it is kept in
+    lead there. python: the language of Python files, as of `worded`. aside(kind, memory): whether such a hazard is kept in
     either mode, and apart from the others; None where none is."""
 
     def __init__(self, mode, python=None):
@@ -196,20 +200,22 @@ class HazardLog:
         self.mode, self._python, self.aside = mode, python, None
         self._found, self._put_aside = {}, {}
 
-    def add(self, fault):
-        """Takes a Hazard, gives its advice in the words of its file, and raises it as a HazardError unless the mode is
-        "report"."""
-        _, advice = _told(fault.kind, fault.first, fault.second)
-        own = worded(advice, fault.second.file, self._python)
+    def add(self, kind, first, second, bytes=(), memory=SHARED, **words):
+        """Takes what `hazard` takes, gives the advice in the words of its file, raises the Hazard as a HazardError unless
+        the mode is "report". One that is known is only counted: a loop without a barrier has thousands."""
+        apart = self.aside is not None and self.aside(kind, memory)
+        found = self._put_aside if apart else self._found
+        places = [(p.file, p.line, p.callers) for p in (first, second) if p is not None]
+        key = kind, *(sorted(places) if kind == "write after write" else places)     # that has no order
+        if key in found:
+            found[key] = replace(found[key], count=found[key].count + 1)
+            return
+        fault, (_, advice) = hazard(kind, first, second, bytes, memory, **words), _told(kind, first, second)
+        own = worded(advice, second.file, self._python)
         fault = replace(fault, text=fault.text.removesuffix(advice) + own)
-        apart = self.aside is not None and self.aside(fault)
         if self.mode == "raise" and not apart:
             raise error(fault)
-        places = [(p.file, p.line, p.callers) for p in (fault.first, fault.second) if p is not None]
-        key = fault.kind, *(sorted(places) if fault.kind == "write after write" else places)     # that has no order
-        found = self._put_aside if apart else self._found
-        known = found.get(key)
-        found[key] = fault if known is None else replace(known, count=known.count + 1)
+        found[key] = fault
 
     def hazards(self):
         """The Hazards found, in the order in which they were found first."""

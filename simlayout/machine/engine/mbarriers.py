@@ -15,7 +15,6 @@ import numpy as np
 from simlayout.errors import MachineError
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.clocks import IN_GLOBAL, IN_SHARED, joined
-from simlayout.machine.engine.hazards import hazard
 from simlayout.machine.engine.lanes import WarpPart
 from simlayout.machine.engine.memory import PerLane, lane_addresses
 from simlayout.machine.engine.scopes import CLUSTER, CTA
@@ -207,8 +206,8 @@ class MbarrierTwins(WarpPart):
         peers = self.cta.cluster.ctas
         if rank in range(len(peers)) and not peers[rank].running:
             if self.cta.launch.log is not None:
-                self.cta.launch.log.add(hazard("early exit", None, self.place(lanes, instruction), does="come",
-                                               cta=peers[rank].index, detail="it has ended already"))
+                self.cta.launch.log.add("early exit", None, self.place(lanes, instruction), does="come",
+                                        cta=peers[rank].index, detail="it has ended already")
             return
         self._arrive(instruction, self.cta.peer(rank, instruction), at, lanes, expect, arrival)
 

@@ -12,7 +12,6 @@ import numpy as np
 
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.elements import UNKNOWN
-from simlayout.machine.engine.hazards import hazard, ordered_ints
 from simlayout.machine.engine.memory import room_for, rows_of
 from simlayout.machine.engine.proxies import CELL, PRUNE_AT, EngineTouches, pruned
 from simlayout.machine.engine.rivals import Rival, together
@@ -296,8 +295,7 @@ class SharedShadow(Telling):
         bad = np.isin(lanes, threads[~passed] % LANES)
         if bad.any():
             mine = after.by(index[which[bad]], byte[which[bad]])
-            self._log.add(hazard("missing proxy fence", before.place(lanes[bad]), after.place(mine),
-                                 ordered_ints(bytes[which[bad]]), does=does))
+            self._log.add("missing proxy fence", before.place(lanes[bad]), after.place(mine), bytes[which[bad]], does=does)
 
     def _check_write(self, touch):
         """Returns its Rivals."""
@@ -318,7 +316,7 @@ class SharedShadow(Telling):
             index, byte = np.nonzero(where)
             bytes = rows[index] * n + byte
             first, second = read.place(read.on(bytes)[1]), touch.place(touch.by(index, byte))
-            self._log.add(hazard("early write", first, second, ordered_ints(bytes), detail=read.state()))
+            self._log.add("early write", first, second, bytes, detail=read.state())
         return together(rivals)
 
     def _last(self, stamp, touch, where):
@@ -381,7 +379,8 @@ class SharedShadow(Telling):
         bytes, lanes, mine = unordered
         if before.serial in self._unwritten:
             self._explain(before, bytes)
-        self._log.add(self._race(before, after, before.place(lanes), after.place(mine), did, does, ordered_ints(bytes)))
+        what, words = self._race(before, after, before.place(lanes), after.place(mine), did, does, bytes)
+        self._log.add(*what, **words)
         return False
 
     def _unordered(self, before, after, where):

@@ -3,7 +3,6 @@
 import numpy as np
 
 from simlayout.machine.engine.elements import UNKNOWN
-from simlayout.machine.engine.hazards import hazard, ordered_ints
 
 IN_FLIGHT = 0x80000000
 """Stamps above every serial number: nothing wrote the byte; a copy (the low bits are its serial) is still on its way."""
@@ -27,13 +26,13 @@ class Telling:
         index, byte = np.nonzero(wrong)
         bytes = touch.rows[index] * touch.nbytes + byte
         _, lanes = touch.on(bytes)
-        self._log.add(hazard("collision", None, touch.place(lanes), ordered_ints(bytes)))
+        self._log.add("collision", None, touch.place(lanes), bytes)
 
     def settle(self):
         """Reports reads of what nobody wrote, when no unordered write can follow that would explain them."""
         too_early, self._unwritten = self._unwritten, {}
         for touch, bytes, lanes in too_early.values():
-            self._log.add(hazard("unwritten read", None, touch.place(lanes), ordered_ints(bytes)))
+            self._log.add("unwritten read", None, touch.place(lanes), bytes)
 
     def _note_equal(self, touch):
         """Threads stored one value to the same bytes, and nothing orders them."""
@@ -47,17 +46,17 @@ class Telling:
             self._unwritten[read.serial] = touch, bytes[left], lanes[left]
 
     def _race(self, before, after, first, second, did, does, bytes):
-        """The Hazard of an unordered pair, `before` having run first."""
+        """What to tell of an unordered pair, `before` having run first: (what `HazardLog.add` takes, words)."""
         why = _why_they_race(before, after)
         waited = why if before.waited is None else f" (landed by the wait at line {before.waited[1]})"
         if before.warp is after.warp:
-            return hazard("lane race", first, second, bytes, did=did, does=does, detail=waited)
+            return ("lane race", first, second, bytes), {"did": did, "does": does, "detail": waited}
         if did != does and self._had_done(before.issued or before, after):
             first, second, did, does, waited = second, first, does, did, why
         elif does == "reads" and before.waited and self._had_done(before, after):
-            return hazard("early read", first, second, bytes, detail=f"its wait comes later, at line {before.waited[1]}")
+            return ("early read", first, second, bytes), {"detail": f"its wait comes later, at line {before.waited[1]}"}
         kind = {"writes": "write", "reads": "read"}
-        return hazard(f"{kind[does]} after {kind[did]}", first, second, bytes, detail=waited)
+        return (f"{kind[does]} after {kind[did]}", first, second, bytes), {"detail": waited}
 
     def _had_done(self, before, after):
         """Whether the warp of `before` had, before it, been where `after` is now: then that comes first in the program.
@@ -77,11 +76,11 @@ class Telling:
         _, lanes = copy.on(bytes)
         if kind == "write in flight" and copy.serial in self._unwritten:
             self._explain(copy, bytes)
-        first, second, bytes_of_both = copy.place(lanes), touch.place(touch.by(index, byte)), ordered_ints(bytes)
+        first, second = copy.place(lanes), touch.place(touch.by(index, byte))
         if kind == "early read" and copy.warp is not touch.warp and self._had_done(copy, touch):
-            self._log.add(hazard("write after read", second, first, bytes_of_both, detail=""))
+            self._log.add("write after read", second, first, bytes, detail="")
         else:
-            self._log.add(hazard(kind, first, second, bytes_of_both, detail=copy.state()))
+            self._log.add(kind, first, second, bytes, detail=copy.state())
 
     def _check_marks(self, touch, stamps):
         held = self._marks[touch.nbytes].take(touch.rows, axis=0)
@@ -89,18 +88,18 @@ class Telling:
         if wrong.any():
             index, byte = (int(i[0]) for i in np.nonzero(wrong))
             store = self._stores[int(stamps[index, byte])]
-            self._log.add(self._wrong_element(touch, store, wrong, index, byte, held[index, byte]))
+            self._tell_wrong_element(touch, store, wrong, index, byte, held[index, byte])
 
-    def _wrong_element(self, touch, store, wrong, index, byte, held):
+    def _tell_wrong_element(self, touch, store, wrong, index, byte, held):
         same = wrong.copy()
         same[:index] = same[index + 1:] = False          # the first lane's bytes
         _, at = np.nonzero(same)
-        bytes = tuple((touch.rows[index] * touch.nbytes + at).tolist())
-        first = store.place(store.on(np.array(bytes))[1])
+        bytes = touch.rows[index] * touch.nbytes + at
+        first = store.place(store.on(bytes)[1])
         wanted = self._elements.coordinate(touch.name, touch.marks[index, byte])
         there = self._elements.coordinate(touch.name, held)
         giver = index if touch.lanes.ndim > 1 else int(touch.lanes[index])
-        return hazard("wrong element", first, touch.place([giver]), bytes,
+        self._log.add("wrong element", first, touch.place([giver]), bytes,
                       wanted=f"{wanted} of {touch.name!r}", found=there)
 
 

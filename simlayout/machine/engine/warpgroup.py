@@ -14,7 +14,6 @@ from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import SHARED_BYTES, AddressError, MachineError
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.guards import Fenced, InFlight, Registers
-from simlayout.machine.engine.hazards import hazard
 from simlayout.machine.engine.lanes import WarpPart
 from simlayout.machine.engine.proxies import CELL
 from simlayout.machine.engine.touches import Touch
@@ -285,7 +284,7 @@ class WarpgroupTwins(WarpPart):
         if first:
             product.tell("multiply", self)
         if accumulators.guard is None and self.cta.launch.log is not None:
-            self.cta.launch.log.add(hazard("missing wgmma fence", None, self.place(range(LANES), name)))
+            self.cta.launch.log.add("missing wgmma fence", None, self.place(range(LANES), name))
         accumulators.guard = InFlight(product)
 
     def _described(self, name, accumulators, a, b, scale_d, negated, trans_a, trans_b):

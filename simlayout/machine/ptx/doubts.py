@@ -53,9 +53,9 @@ class Doubts:
         self.wrote, self.read = (np.zeros(cells, np.uint64) for _ in range(2))
         self._shared, self._cta = None, None
 
-    def add(self, found):
+    def add(self, kind, *_, **__):
         """As of HazardLog."""
-        raise Doubt(str(found))
+        raise Doubt(kind)
 
     def hazards(self):
         """None have been found."""

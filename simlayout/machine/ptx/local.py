@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simlayout.errors import AddressError
 from simlayout.hardware.tables.arch import LANES
-from simlayout.machine.engine.hazards import hazard
+from simlayout.machine.engine.hazards import LOCAL as LOCAL_BYTES
 from simlayout.machine.engine.memory import POISON
 from simlayout.machine.engine.touches import WEAK
 from simlayout.machine.ptx.space import LOCAL, WINDOW
@@ -33,22 +32,23 @@ class LocalTwins:
     def begin_local(self, program):
         """Local memory as it is at the start: undefined."""
         self.local = np.full((LANES, program.local_bytes), POISON, np.uint8)
-        self.local_written, self._unknown = None, {}     # row -> (lanes whose value nothing has written, hazard)
+        self.local_written, self._unknown = None, {}     # row -> (lanes whose value nothing has written, what to tell then)
         if self.cta.launch.log is not None and program.local_bytes:
             self.local_written = np.full((LANES, program.local_bytes), False)
 
-    def _local_columns(self, addresses, active, nbytes):
-        """(lanes [n, 1], columns [n, nbytes]) of the active lanes' own memory."""
-        lanes = np.flatnonzero(active)
-        first = addresses.view(np.int64)[lanes]
-        if (first < 0).any() or (first + nbytes > self.local.shape[1]).any():
-            bad = int(first[(first < 0) | (first + nbytes > self.local.shape[1])][0])
-            raise AddressError(f"local memory: {nbytes} bytes at {bad} of a thread's {self.local.shape[1]}: fix the index")
-        return lanes[:, None], first[:, None] + np.arange(nbytes)
+    def _local_columns(self, addresses, active, nbytes, verb):
+        """(lanes [n, 1], columns [n, nbytes]) of the active lanes' own memory; tells of those that access what they have
+        not, or are not aligned, as a hazard, and leaves them out."""
+        what, first, size = f"{nbytes} bytes at {{}} of local memory", addresses.view(np.int64), self.local.shape[1]
+        outside = active & ((first < 0) | (first > size - nbytes))
+        if outside.any():
+            self.wrong("out of bounds", outside, verb, what.format(first[outside][0]), of=f"the {size} bytes of a thread")
+        lanes = np.flatnonzero(self.aligned(addresses, active & ~outside, nbytes, verb, what))
+        return lanes[:, None], first[lanes, None] + np.arange(nbytes)
 
     def local_load(self, addresses, active, nbytes, how):
         """nbytes per lane."""
-        lanes, columns = self._local_columns(addresses, active, nbytes)
+        lanes, columns = self._local_columns(addresses, active, nbytes, "reads")
         data = np.zeros((LANES, nbytes), np.uint8)
         data[lanes[:, 0]] = self.local[lanes, columns]
         if self.local_written is not None:
@@ -56,22 +56,21 @@ class LocalTwins:
             if how.used is not None:
                 size, elements = how.used
                 lacking &= np.isin(np.arange(nbytes) // size, elements)
-            self._note_unknown(lanes[:, 0], columns, lacking, how.carried)
+            self._note_unknown(active, lanes[:, 0], columns, lacking, how.carried)
         return data
 
-    def _note_unknown(self, lanes, columns, lacking, carried):
+    def _note_unknown(self, active, lanes, columns, lacking, carried):
         """Reports reads of what nothing has written; of what is only moved when it leaves local memory, and only where that
         is all that is moved: the rest is what lies between the members of a structure."""
         bad = lacking.all(axis=1) if carried else lacking.any(axis=1)
         found = None
         if bad.any():
-            found = hazard("unwritten read", None, self.place(lanes[bad]), tuple(np.unique(columns[lacking]).tolist()),
-                           memory="local bytes {}")
+            found = "unwritten read", None, self.place(lanes[bad]), columns[lacking], LOCAL_BYTES
             if not carried:
-                self.cta.launch.log.add(found)
+                self.cta.launch.log.add(*found)
         for row in carried:
             known, before = self._unknown.get(row, (None, None))
-            of = np.zeros(LANES, bool) if known is None else known.copy()
+            of = np.zeros(LANES, bool) if known is None else known & ~active
             of[lanes] = bad
             self._unknown[row] = of, found or before
 
@@ -83,10 +82,10 @@ class LocalTwins:
             for row in rows:
                 lanes, found = self._unknown.get(row, (None, None))
                 if found is not None and (lanes & out).any():
-                    self.cta.launch.log.add(found)
+                    self.cta.launch.log.add(*found)
 
     def local_store(self, addresses, active, data):
-        lanes, columns = self._local_columns(addresses, active, data.shape[1])
+        lanes, columns = self._local_columns(addresses, active, data.shape[1], "writes")
         self.local[lanes, columns] = data[lanes[:, 0]]
         if self.local_written is not None:
             self.local_written[lanes, columns] = True

@@ -123,26 +123,31 @@ class MemoryTwins:
     def pointers(self, addresses, active, nbytes, verb, alignment=None):
         """[(GlobalPointer, lanes bool [32])]: the arrays in which active lanes access nbytes; tells of those that access
         none, or are not aligned, as a hazard, and leaves them out."""
-        crooked = active & (addresses % np.uint64(alignment or nbytes) != 0)
-        if crooked.any():
-            self._wrong("misaligned", addresses, crooked, nbytes, verb)
-            active = active & ~crooked
+        active = self.aligned(addresses, active, alignment or nbytes, verb, f"{nbytes} bytes at {{:#x}}")
         found = []
         for allocation, lanes, offsets in self.space.resolve(addresses, active, nbytes):
             if allocation is None:
-                self._wrong("out of bounds", addresses, lanes, nbytes, verb)
+                at = int(addresses[lanes][0])
+                self.wrong("out of bounds", lanes, verb, f"{nbytes} bytes at {at:#x}, {self.space.nearest(at)}",
+                           of="every array that was passed")
             else:
                 found.append((GlobalPointer(allocation, offsets), lanes))
         return found
 
-    def _wrong(self, kind, addresses, lanes, nbytes, verb):
-        which = np.flatnonzero(lanes)
-        at = int(addresses[which[0]])
-        detail = f"{nbytes} bytes at {at:#x}" + (f", {self.space.nearest(at)}" if kind == "out of bounds" else "")
-        found = hazard(kind, None, self.place(which), (), does=verb, detail=detail)
+    def aligned(self, addresses, active, alignment, verb, what):
+        """bool [32]: the active lanes whose addresses are multiples of `alignment`; tells of the others. what: they access,
+        with {} for the address."""
+        crooked = active & (addresses % np.uint64(alignment) != 0)
+        if crooked.any():
+            self.wrong("misaligned", crooked, verb, what.format(int(addresses[crooked][0])))
+        return active & ~crooked
+
+    def wrong(self, kind, lanes, verb, detail, **words):
+        """Tells of a hazard of lanes (bool [32]); raises AddressError where nobody looks for any."""
+        what, words = (kind, None, self.place(np.flatnonzero(lanes))), {"does": verb, "detail": detail} | words
         if self.cta.launch.log is None:
-            raise AddressError(str(found))
-        self.cta.launch.log.add(found)
+            raise AddressError(str(hazard(*what, **words)))
+        self.cta.launch.log.add(*what, **words)
 
     def _asks(self, what, addresses, active, nbytes):
         """Counts the sectors that active lanes touch."""

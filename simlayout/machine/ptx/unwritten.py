@@ -13,7 +13,7 @@ from os.path import basename
 from typing import Any
 
 from simlayout.errors import HazardError, SimlayoutError
-from simlayout.machine.engine.hazards import Hazard
+from simlayout.machine.engine.hazards import SHARED, Hazard
 from simlayout.machine.engine.memory import POISON
 from simlayout.machine.engine.trace import Trace
 from simlayout.machine.ptx.doubts import Before
@@ -51,7 +51,7 @@ class Trial:
     def begin(self, launch: Any, space: Any) -> None:
         """A Launch with shadows begins; its arrays are in a GlobalSpace."""
         launch.fill, self.before = self.fill, Before(space)
-        launch.log.aside = is_of_shared if self.tried else None
+        launch.log.aside = (lambda *what: what == (KIND, SHARED)) if self.tried else None
 
     def outcome(self, trace: Trace) -> list[Any]:
         """What was done, to compare: what memory holds, what was executed, other hazards."""

@@ -3,7 +3,6 @@
 import numpy as np
 
 from simlayout.hardware.tables.arch import LANES
-from simlayout.machine.engine.hazards import hazard
 from simlayout.machine.engine.lanes import lane_list
 from simlayout.machine.engine.warp import Warp
 from simlayout.machine.ptx.cluster import ClusterTwins
@@ -108,8 +107,8 @@ class PtxWarp(OrderTwins, Warp, Parts, MemoryTwins, LocalTwins, ClusterTwins, Ma
         lost = self.active & ~self.active[source]
         if lost.any() and self.cta.launch.log is not None:
             which = np.flatnonzero(lost)
-            self.cta.launch.log.add(hazard("inactive source", None, self.place(which), (),
-                                           lanes=lane_list(np.isin(np.arange(LANES), source[which]))))
+            self.cta.launch.log.add("inactive source", None, self.place(which),
+                                    lanes=lane_list(np.isin(np.arange(LANES), source[which])))
 
     def barrier_count(self, trues, lanes, id=0, threads=None):
         """bar.red: as bar.sync, and returns (how many threads said true, how many there were)."""

@@ -4,7 +4,6 @@ import numpy as np
 
 from simlayout.errors import MachineError
 from simlayout.machine.engine.barriers import BARRIERS
-from simlayout.machine.engine.hazards import hazard
 from simlayout.machine.engine.lanes import lane_list
 from simlayout.machine.engine.warp import Warp
 from simlayout.machine.ptx import syntax
@@ -23,7 +22,7 @@ def members(row):
         outside = active & (masks >> _LANE.astype(np.uint64) & np.uint64(1) == 0)
         if outside.any() and warp.cta.launch.log is not None:
             text = f"{warp.doing.name} by lanes {lane_list(outside)}, which the membermask that they give does not name"
-            warp.cta.launch.log.add(hazard("divergence", None, warp.place(np.flatnonzero(outside)), what=text))
+            warp.cta.launch.log.add("divergence", None, warp.place(np.flatnonzero(outside)), what=text)
         return (int(np.bitwise_or.reduce(masks[active])) >> _LANE & 1).astype(bool)
 
     named.row = row
