@@ -377,8 +377,10 @@ class SharedShadow(Telling):
         if unordered is None:
             return True
         bytes, lanes, mine = unordered
-        if before.serial in self._unwritten:
-            self._explain(before, bytes)
+        for read in self._too_early_as(before):
+            pairs = self._unordered(read, after, where)
+            if pairs is not None:
+                self._explain(read, pairs[0])
         what, words = self._race(before, after, before.place(lanes), after.place(mine), did, does, bytes)
         self._log.add(*what, **words)
         return False

@@ -38,6 +38,14 @@ class Telling:
         """Threads stored one value to the same bytes, and nothing orders them."""
         touch.warp.cta.launch.recorder.note(touch.site, f"{touch.instruction} {EQUAL}")
 
+    def _too_early_as(self, read):
+        """That read and those before it by the same lanes of the same bytes, with which nothing is compared any more (see
+        `_overlapping`): [Touch], if nobody had written these bytes."""
+        if read.serial not in self._unwritten:
+            return []
+        return [known for known, _, _ in self._unwritten.values()
+                if known.warp is read.warp and known.serial <= read.serial and known.footprint() == read.footprint()]
+
     def _explain(self, read, written):
         """A write has come for which a read was too early: bytes `written` are no longer ones that nobody wrote."""
         touch, bytes, lanes = self._unwritten.pop(read.serial)
