@@ -62,6 +62,15 @@ def test_what_nothing_has_written_may_not_be_used(name):
     assert found(USED[name])
 
 
+def test_only_the_bytes_of_the_lanes_at_fault_are_named():
+    code = HALF + ("mov.u64 %rd4, a; setp.lt.u32 %p1, %r5, 5; selp.b64 %rd5, 8, 0, %p1; add.s64 %rd4, %rd4, %rd5; "
+                   "ld.local.u32 %r2, [%rd4]; st.global.u32 [%rd3], %r2;")
+    trace = sl.ptx.load(module(BODY.format(code="mov.u32 %r5, %tid.x; " + code), ("u64",))).entry().run(
+        1, 32, np.zeros(32, np.uint32), hazards="report")
+    (one,) = [one for one in trace.hazards if one.kind == "unwritten read"]
+    assert one.second.lanes == tuple(range(5)) and one.bytes == (8, 9, 10, 11)      # the others move a gap, bytes 2 and 3
+
+
 def test_what_has_been_written_may_leave_local_memory():
     assert not found("st.local.u32 [a], %r1; ld.local.u32 %r2, [a]; st.global.u32 [%rd3], %r2;")
 

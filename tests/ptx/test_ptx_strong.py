@@ -159,6 +159,27 @@ def test_an_element_of_a_vector_that_nothing_reads_is_not_read(used, kinds):
     assert found & kinds if kinds else not found
 
 
+IN_GLOBAL = """
+ld.param.u64 %rd1, [kernel_param_0];
+mov.u32 %r1, %tid.x;
+setp.eq.u32 %p2, %r1, 40;
+@%p2 st.global.u32 [%rd1+12], %r1;
+ld.global.v4.u32 {%r4, %r5, %r6, %r7}, [%rd1];
+add.u32 %r8, %r4, %r5;
+add.u32 %r8, %r8, USED;
+setp.eq.u32 %p1, %r1, 0;
+@%p1 st.global.u32 [%rd1+16], %r8;
+ret;
+"""
+
+
+@pytest.mark.parametrize("used, bytes", [("%r6", ()), ("%r7", (12, 13, 14, 15))])
+def test_nor_is_it_in_global_memory(used, bytes):
+    text = module(IN_GLOBAL.replace("USED", used), ("u64",))
+    trace = sl.ptx.load(text).entry().run(1, 64, np.zeros(64, np.uint32), hazards="report")
+    assert {byte for hazard in trace.hazards for byte in hazard.bytes} == set(bytes)
+
+
 COUNTED = """
 ld.param.u64 %rd1, [kernel_param_0];
 mov.u32 %r1, %tid.x;

@@ -1,5 +1,6 @@
 """Global memory: the bytes of NumPy arrays behind pointers, and what its shadow is told of loads and stores."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd
 from typing import Any
@@ -98,10 +99,14 @@ class Allocation:
             self._fault(active, offsets, nbytes, alignment, verb)
         return positions
 
-    def read(self, positions, active, nbytes, alignment, strong, copies, width):
+    def read(self, positions, active, nbytes, alignment, strong, copies, width, used=None):
         """Tells the shadow of a load; returns its Access."""
         at, alignment = positions + (self.origin - self.zero), gcd(alignment, self.origin - self.aligned)
-        return self.shadow.read(at, _lanes(active), nbytes, alignment, self, strong, copies, width)
+        lanes = _lanes(active)
+        if used is not None:
+            nbytes, elements = used
+            at, lanes = (at[:, None] + nbytes * np.array(elements)).reshape(-1), np.repeat(lanes, len(elements))
+        return self.shadow.read(at, lanes, nbytes, gcd(alignment, nbytes), self, strong, copies, width)
 
     def wrote(self, positions, active, store, alignment):
         """Tells the shadow of a Store; returns its Access."""
@@ -227,13 +232,13 @@ class GlobalPointer:
         return data
 
     def read(self, active: np.ndarray, nbytes: int, alignment: int | None = None, strong: bool = False,
-             copy: Any = None, width: int | None = None) -> np.ndarray:
+             copy: Any = None, width: int | None = None, used: tuple[int, Sequence[int]] | None = None) -> np.ndarray:
         """uint8 [32, nbytes] from where each active lane points; zeros in the others.
 
         active: bool [32]; alignment: in bytes, a power of two, by default nbytes; strong: whether it may meet other strong
         accesses without being ordered (PTX ISA: Memory Consistency Model); copy: the Warp, if it is a cp.async, which
         `Warp.commit_copy` issues next: then it goes on until that copy lands; width: bytes of a value, if each lane loads a
-        vector of them. Raises AddressError.
+        vector of them; used: as of `Warp.shared_load`. Raises AddressError.
         """
         alignment = alignment or nbytes
         positions = self._allocation.positions(self.offset, active, nbytes, alignment, "reads")
@@ -242,7 +247,7 @@ class GlobalPointer:
             data[active] = self._allocation.window(nbytes)[positions]
             if self._allocation.shadow is not None:
                 access = self._allocation.read(positions, active, nbytes, alignment, strong, copy is not None,
-                                               width or nbytes)
+                                               width or nbytes, used)
                 if copy is not None:
                     copy.fetched.append(access)
             if copy is None and self._allocation.launch is not None:

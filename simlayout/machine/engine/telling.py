@@ -96,12 +96,11 @@ class Telling:
         if wrong.any():
             index, byte = (int(i[0]) for i in np.nonzero(wrong))
             store = self._stores[int(stamps[index, byte])]
-            self._tell_wrong_element(touch, store, wrong, index, byte, held[index, byte])
+            alike = [of[index] == of[index, byte] for of in (touch.marks, held, stamps)]     # this lane's, of this element
+            at = np.flatnonzero(wrong[index] & np.all(alike, axis=0))
+            self._tell_wrong_element(touch, store, index, byte, at, held[index, byte])
 
-    def _tell_wrong_element(self, touch, store, wrong, index, byte, held):
-        same = wrong.copy()
-        same[:index] = same[index + 1:] = False          # the first lane's bytes
-        _, at = np.nonzero(same)
+    def _tell_wrong_element(self, touch, store, index, byte, at, held):
         bytes = touch.rows[index] * touch.nbytes + at
         first = store.place(store.on(bytes)[1])
         wanted = self._elements.coordinate(touch.name, touch.marks[index, byte])

@@ -65,7 +65,7 @@ class LocalTwins:
         bad = lacking.all(axis=1) if carried else lacking.any(axis=1)
         found = None
         if bad.any():
-            found = "unwritten read", None, self.place(lanes[bad]), columns[lacking], LOCAL_BYTES
+            found = "unwritten read", None, self.place(lanes[bad]), columns[bad][lacking[bad]], LOCAL_BYTES
             if not carried:
                 self.cta.launch.log.add(*found)
         for row in carried:

@@ -43,9 +43,9 @@ class MemoryTwins:
         if space == "shared":
             return self._shared_load(f"ld.shared.b{8 * nbytes}", addresses & _LOW, nbytes, how)
         if space == "global":
-            return self._counted_load(addresses, self.active, nbytes, how.order)
+            return self._counted_load(addresses, self.active, nbytes, how)
         if space == "const":
-            return self._global_load(addresses, self.active, nbytes, how.order)
+            return self._global_load(addresses, self.active, nbytes, how)
         if space == "local":
             return self.local_load(addresses, self.active, nbytes, how)
         if space == "param":
@@ -88,7 +88,7 @@ class MemoryTwins:
             self.narrow(lanes)
             return self._shared_load(f"ld.b{8 * nbytes}", addresses, nbytes, how)
         if space == "global":
-            return self._counted_load(addresses, lanes, nbytes, how.order)
+            return self._counted_load(addresses, lanes, nbytes, how)
         if space == "local":
             return self.local_load(addresses, lanes, nbytes, how)
         return self._parameter_load(addresses, lanes, nbytes)
@@ -156,14 +156,14 @@ class MemoryTwins:
                                                       self.doing.beside)
             buffer.add(addresses.view(np.int64), active)
 
-    def _counted_load(self, addresses, active, nbytes, order):
+    def _counted_load(self, addresses, active, nbytes, how):
         self._asks("ld", addresses, active, nbytes)
-        return self._global_load(addresses, active, nbytes, order)
+        return self._global_load(addresses, active, nbytes, how)
 
-    def _global_load(self, addresses, active, nbytes, order):
+    def _global_load(self, addresses, active, nbytes, how):
         data = np.zeros((LANES, nbytes), np.uint8)
         for pointer, lanes in self.pointers(addresses, active, nbytes, "reads"):
-            data |= pointer.read(lanes, nbytes, strong=order != WEAK, width=self.value_bytes(nbytes))
+            data |= pointer.read(lanes, nbytes, strong=how.order != WEAK, width=self.value_bytes(nbytes), used=how.used)
         return data
 
     def _global_store(self, addresses, active, data, order, width):
