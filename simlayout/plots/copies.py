@@ -44,7 +44,7 @@ COLOURINGS = {
 
 def given(access, index):
     """The coordinates that the lanes of instruction `index` give, in parts: int64 [lanes] each. A nested part is the number
-    of the row or column that it means. Behind row and column (a stage, say) parts are left out that are 0 for all lanes.
+    of the row or column that it means.
 
     Raises SimlayoutError for an index that the access does not have.
     """
@@ -57,7 +57,7 @@ def given(access, index):
     modes = modes if isinstance(modes, tuple) and len(modes) == len(parts) else (None,) * len(parts)
     spread = [np.broadcast_to(np.asarray(_number(part, mode), np.int64), shape).reshape(-1, access.warp)[index]
               for part, mode in zip(parts, modes, strict=True)]
-    return tuple(spread[:2] if not any(part.any() for part in spread[2:]) else spread)
+    return tuple(spread)
 
 
 def _number(part, mode):

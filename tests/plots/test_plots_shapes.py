@@ -64,6 +64,16 @@ def test_a_title_says_products_quotients_and_remainders_not_shifts_and_masks():
     assert named(load).endswith("lane tid: row 16*i + tid % 16, column 16*k + 8*(tid // 16)")
 
 
+@pytest.mark.parametrize("third", [0, 5])
+def test_the_phases_of_a_tile_of_three_modes_name_all_parts_of_a_coordinate_zeros_too(third):
+    deep = sl.Access("a", "ld.shared.b32", sl.Layout((4, 8, 16), (136, 17, 1)), lambda tid: (tid // 8, tid % 8, third),
+                     dtype="f32")
+    drawn = matrix_phases(deep)
+    said = [text for text, *_ in texts(figure_of(drawn)) if text.startswith(("lane: ", "17: "))]
+    close(drawn)
+    assert sorted(said) == [f"17: 2, 1, {third}", "lane: coordinate"]
+
+
 def test_lanes_that_differ_in_a_third_coordinate_are_no_picture_of_rows_and_columns_and_the_error_nests_the_tile():
     tile = sl.Layout((4, 2, 8), (17, 68, 1))
     deep = sl.Access("a", "ld.shared.b32", tile, lambda tid: (tid % 4, 0, tid // 4), dtype="f32")
