@@ -92,3 +92,52 @@ def test_a_relaxed_arrival_hands_on_what_a_fence_before_it_has_released_to_the_c
         ret;"""
     entry = sl.ptx.load(module(body, before=TILE)).entry()
     assert bool(entry.run(2, 1, cluster=2, hazards="report").hazards) != ordered
+
+
+NEIGHBOURS = """mov.u32 %r1, %tid.x; mov.u32 %r2, %cluster_ctarank; xor.b32 %r2, %r2, 1; mov.u32 %r3, tile;
+mapa.shared::cluster.u32 %r4, %r3, %r2; setp.eq.u32 %p1, %r1, 0; setp.lt.u32 %p3, %r1, 32; setp.eq.u32 %p4, %r1, 32;
+@%p1 mbarrier.init.shared.b64 [%r3], 1;
+{fence}
+barrier.cluster.arrive.relaxed;
+@!%p3 bra MEET;
+barrier.cluster.wait;
+MEET: {meet}
+@%p4 mbarrier.arrive.shared::cluster.b64 _, [%r4];
+W: mbarrier.try_wait.parity.shared.b64 %p2, [%r3], 0; @!%p2 bra W;
+@%p3 bra LAST;
+barrier.cluster.wait;
+LAST: barrier.cluster.arrive; barrier.cluster.wait;
+ret;"""
+"""The first of two warps waits for the other CTA's init; the second one arrives there before it waits itself."""
+
+
+@pytest.mark.parametrize("meet", ["bar.sync 0;", "barrier.sync 1, 64;"])
+@pytest.mark.parametrize("fence, ordered", [("@%p1 fence.mbarrier_init.release.cluster;", True), ("", False)])
+def test_who_meets_those_that_left_a_cluster_barrier_comes_after_the_mbarriers_that_it_handed_on(meet, fence, ordered):
+    entry = sl.ptx.load(module(NEIGHBOURS.format(meet=meet, fence=fence), before=".shared .align 8 .b8 tile[8];")).entry()
+    assert (not entry.run(2, 64, cluster=2, hazards="report").hazards) == ordered
+
+
+REMOTE = """mov.u32 %r1, %cluster_ctarank; xor.b32 %r2, %r1, 1; mov.u32 %r3, tile; add.u32 %r5, %r3, 8;
+mapa.shared::cluster.u32 %r4, %r3, %r2; mapa.shared::cluster.u32 %r6, %r5, %r2;
+mbarrier.init.shared.b64 [%r3], 1;
+barrier.cluster.arrive; barrier.cluster.wait;
+st.shared::cluster.u32 [%r6], %r1;
+{fence}
+mbarrier.arrive{arrive}.shared::cluster.b64 _, [%r4];
+W: mbarrier.try_wait.parity{wait}.shared::cta.b64 %p2, [%r3], 0; @!%p2 bra W;
+ld.shared.u32 %r7, [%r5]; st.shared.u32 [%r5+4], %r7;
+barrier.cluster.arrive; barrier.cluster.wait;
+ret;"""
+"""Each of two threads writes to the other's memory, arrives there, waits at home, and reads."""
+
+
+@pytest.mark.parametrize("arrive, fence, ordered", [
+    ("", "", True), (".release.cluster", "", True), (".release.cta", "", False),
+    (".release.cta", "fence.acq_rel.cluster;", False),
+    (".relaxed.cluster", "", False), (".relaxed.cluster", "fence.acq_rel.cluster;", True),
+    (".relaxed.cta", "fence.acq_rel.cluster;", False)])
+def test_an_arrival_in_another_cta_that_names_its_own_as_scope_hands_on_nothing(arrive, fence, ordered):
+    text = REMOTE.format(arrive=arrive, fence=fence, wait=".acquire.cluster")
+    entry = sl.ptx.load(module(text, before=".shared .align 8 .b8 tile[16];")).entry()
+    assert [one.kind for one in entry.run(2, 1, cluster=2, hazards="report").hazards] == ["read after write"] * (not ordered)

@@ -158,7 +158,7 @@ class Knowledge:
             if turn.clock is not None:
                 warp.cta.clocks.acquire(threads, turn.clock)
             for mbarrier in turn.mbarriers:
-                mbarrier.seen(threads)
+                mbarrier.handed_on(threads)
             if turn.fences is not None:
                 warp.take_fences(turn.fences)
             if not relaxed:

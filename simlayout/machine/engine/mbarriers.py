@@ -54,6 +54,7 @@ class Mbarrier:
         self.present, self.before = Phase(), Phase(done=True)
         self.engine = self.init_serial = self._seen = None
         self.makers, self.fenced = np.empty(0, np.int64), False          # threads; whether theirs was a fence.mbarrier_init
+        self._told = []                                  # (threads, epoch) of those who left a barrier that handed it on
         if cta.shadow is not None:
             self.engine = cta.clocks.engine()
             self._seen = np.zeros(cta.clocks.threads, bool)              # who is known to come after the init
@@ -128,12 +129,24 @@ class Mbarrier:
                                "them apart from data")
         threads = warp.threads(lanes)
         if not self._seen[threads].all():
-            shadow.check(Touch(warp, instruction, np.full(len(lanes), self.address // 8), 8, lanes))
+            if not self._comes_after(threads):
+                shadow.check(Touch(warp, instruction, np.full(len(lanes), self.address // 8), 8, lanes))
             self.seen(threads)
 
     def seen(self, threads):
         """Whatever `threads` (int [n]) do from now on comes after the init."""
         self._seen[threads] = True
+
+    def handed_on(self, threads):
+        """`threads` (int [n], of one warp) have left a barrier that hands on the init: whoever meets them comes after it."""
+        self.seen(threads)
+        self._told.append((threads, self.cta.clocks.epochs[int(threads[0]) // LANES]))
+
+    def _comes_after(self, threads):
+        """Whether `threads` have met some that the init was handed on to."""
+        clocks, n = self.cta.clocks, len(threads)
+        pairs = [(np.repeat(told, n), epoch, np.tile(threads, len(told))) for told, epoch in self._told]
+        return any(clocks.ordered(*pair).reshape(-1, n).any(axis=0).all() for pair in pairs)
 
     def state(self, touch):
         """When the copy known as `touch` is over, as text."""
@@ -150,12 +163,14 @@ class Mbarrier:
 @dataclass(frozen=True)
 class Arrival:
     """What an arrival says besides: count: how many arrivals it is, uniform or int [32]; drop: whether later phases take so
-    many fewer; incomplete: whether it promises that the phase does not complete; relaxed: whether it hands nothing on."""
+    many fewer; incomplete: whether it promises that the phase does not complete; relaxed: whether it hands nothing on;
+    reach: how far its scope does (see `scopes`)."""
 
     count: PerLane = 1
     drop: bool = False
     incomplete: bool = False
     relaxed: bool = False
+    reach: int = CLUSTER
 
 
 ONCE = Arrival()
@@ -215,7 +230,8 @@ class MbarrierTwins(WarpPart):
         mbarrier = self.mbarrier_at(instruction, at, cta)
         mbarrier.checked(self, instruction, lanes)
         clock = None if cta.shadow is None else cta.clocks.release(self.threads(lanes))
-        if cta is not self.cta and clock is not None and not arrival.relaxed:
+        outside = cta is not self.cta and arrival.reach < CLUSTER        # who waits there is not in its scope
+        if cta is not self.cta and clock is not None and not arrival.relaxed and not outside:
             cta.visitors |= {int(t): (int(clock[0, t]), self.place(lanes, instruction)) for t in self.threads(lanes)}
         counts = np.broadcast_to(arrival.count, LANES)[lanes].astype(np.int64)
         states = np.zeros(LANES, np.uint64)
@@ -224,6 +240,7 @@ class MbarrierTwins(WarpPart):
             raise MachineError(f"{instruction}.noComplete on {mbarrier} by the last who arrives: leave out .noComplete")
         if arrival.relaxed:
             clock = self.released_by_fences(CTA if cta is self.cta else CLUSTER, lanes)
+        clock = None if outside else clock
         mbarrier.arrive(int(counts.sum()), int(np.broadcast_to(expect, LANES)[lanes].sum()), clock, arrival.drop)
         return states
 

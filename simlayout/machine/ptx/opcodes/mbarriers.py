@@ -4,6 +4,7 @@ import numpy as np
 
 from simlayout.errors import InstructionError
 from simlayout.machine.engine.mbarriers import OF_STATE, STATE_BITS, Arrival
+from simlayout.machine.engine.scopes import CLUSTER, CTA
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.opcodes.groups import address, number, put, results, space_of
 
@@ -50,7 +51,8 @@ def _arrive(instruction, names):
     modifiers, (state, place, *given) = instruction.modifiers, instruction.operands
     at, wanted = _At(instruction, place, names), results(state, "b64", names)
     announces, drop = "expect_tx" in modifiers, modifiers[0] == "arrive_drop"
-    how = {"drop": drop, "incomplete": "noComplete" in modifiers, "relaxed": "relaxed" in modifiers}
+    how = {"drop": drop, "incomplete": "noComplete" in modifiers, "relaxed": "relaxed" in modifiers,
+           "reach": CTA if "cta" in modifiers else CLUSTER}            # CUTLASS leaves out the scope, and means the cluster
     amount = number(given[0], names, "u32") if given else None
 
     def run(warp):
