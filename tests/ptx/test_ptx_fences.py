@@ -50,6 +50,29 @@ def test_what_all_have_fenced_before_a_barrier_one_of_them_hands_on(how, ordered
     assert ordered <= (not found)
 
 
+ARRIVALS = {"all": "mbarrier.arrive.shared.b64 _, [found+8];",
+            "one of each warp": "bar.warp.sync -1; @%p4 mbarrier.arrive.shared.b64 _, [found+8];",
+            "one of each warp that has not met the others": "@%p4 mbarrier.arrive.shared.b64 _, [found+8];"}
+WAIT = "W{0}: mbarrier.try_wait.parity.shared.b64 %p3, [found+8], {0}; @!%p3 bra W{0};"
+
+
+@pytest.mark.parametrize("together", [False, True])
+@pytest.mark.parametrize("who, how, ordered", [
+    ("all", {}, True), ("one of each warp", {}, True), ("one of each warp that has not met the others", {}, False),
+    ("all", {"take": "", "counted": "membar.gl;"}, True), ("all", {"give": "", "count": "membar.gl;"}, True),
+    ("all", {"give": ""}, False), ("all", {"take": ""}, False), ("all", {"give": "fence.acq_rel.gpu;"}, False),
+    ("one of each warp", {"give": ""}, False)])
+def test_an_mbarrier_hands_it_on_as_a_barrier_does(who, how, ordered, together):
+    begin = f"""@%p1 mbarrier.init.shared.b64 [found+8], {64 if who == 'all' else 2};
+        bar.sync 0; and.b32 %r7, %r1, 31; setp.eq.u32 %p4, %r7, 0; """
+    first, second = (f"{ARRIVALS[who]} {WAIT.format(parity)}" for parity in (0, 1))
+    text = LAST.replace("{meet}", first, 1).replace("{meet}", second).replace("st.global", begin + "st.global", 1)
+    found = sl.ptx.load(module(text.format(**ALL | how), ["u64"], before=".shared .align 8 .b32 found[4];")).entry().run(
+        2, 64, np.zeros(512, np.uint32), hazards="report", together=together).hazards
+    assert (not any(hazard.kind == "global race" for hazard in found)) == ordered
+    assert ordered <= (not found)
+
+
 COPY = """.reg .b32 %mb; ld.param.u64 %rd1, [kernel_param_0]; mov.u32 %r1, %tid.x; mov.u32 %r6, found; add.u32 %mb, %r6, 128;
 mad.lo.u32 %r5, %r1, 4, %r6; mul.wide.u32 %rd2, %r1, 4; add.s64 %rd2, %rd2, %rd1; setp.eq.u32 %p1, %r1, 0;
 @%p1 mbarrier.init.shared.b64 [%mb], 1;

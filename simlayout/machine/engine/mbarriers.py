@@ -14,6 +14,7 @@ import numpy as np
 
 from simlayout.errors import MachineError
 from simlayout.hardware.tables.arch import LANES
+from simlayout.machine.engine.barriers import both
 from simlayout.machine.engine.clocks import IN_GLOBAL, IN_SHARED, joined
 from simlayout.machine.engine.lanes import WarpPart
 from simlayout.machine.engine.memory import PerLane, lane_addresses
@@ -32,12 +33,13 @@ OF_STATE = np.uint64((1 << STATE_BITS) - 1)
 
 
 class Phase:
-    """One phase: whether it is done, and what those who arrived had done and knew (a clock, see `clocks`)."""
+    """One phase: whether it is done, what those who arrived had done and knew (a clock, see `clocks`), and their
+    `Warp.fences`."""
 
-    __slots__ = ("done", "clock")
+    __slots__ = ("clock", "done", "fences")
 
     def __init__(self, done=False):
-        self.done, self.clock = done, None
+        self.done, self.clock, self.fences = done, None, None
 
 
 class Mbarrier:
@@ -67,9 +69,11 @@ class Mbarrier:
         """What an arrival returns: the number of the phase, and below it what the phase lacks before that arrival."""
         return self.number << STATE_BITS | self.pending
 
-    def arrive(self, arrivals, bytes, clock, drop=False):
-        """Announces bytes; then `arrivals` arrive, with this clock (None if it orders nothing). drop: for the last time."""
+    def arrive(self, arrivals, bytes, clock, drop=False, fences=None):
+        """Announces bytes; then `arrivals` arrive, with this clock (None if it orders nothing) and these fences. drop: for
+        the last time."""
         self.announce(bytes)
+        self.present.fences = both(self.present.fences, fences)
         self._arrived(arrivals, clock, drop)
 
     def _arrived(self, arrivals, clock, drop=False):
@@ -241,7 +245,8 @@ class MbarrierTwins(WarpPart):
         if arrival.relaxed:
             clock = self.released_by_fences(CTA if cta is self.cta else CLUSTER, lanes)
         clock = None if outside else clock
-        mbarrier.arrive(int(counts.sum()), int(np.broadcast_to(expect, LANES)[lanes].sum()), clock, arrival.drop)
+        fences = None if clock is None or arrival.relaxed else self.fences(lanes)
+        mbarrier.arrive(int(counts.sum()), int(np.broadcast_to(expect, LANES)[lanes].sum()), clock, arrival.drop, fences)
         return states
 
     def mbarrier_expect(self, address: PerLane, bytes: PerLane, cta: int | None = None) -> None:
@@ -312,6 +317,8 @@ class MbarrierTwins(WarpPart):
     def seen(self, lanes: np.ndarray, phase: Phase) -> None:
         """Lanes (int [n]) know what those knew who arrived in a Phase."""
         self.cta.clocks.acquire(self.threads(lanes), phase.clock)
+        if phase.fences is not None:
+            self.take_fences(phase.fences, lanes)
 
     def seen_relaxed(self, lanes: np.ndarray, phase: Phase) -> None:
         """They have seen a Phase, and know nothing by that until a fence: the Python front end has none."""

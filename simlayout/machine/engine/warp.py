@@ -294,12 +294,14 @@ class Warp(Lanes, Polling, MbarrierTwins, BulkTwins, WarpgroupTwins, PeerTwins, 
         if self.cta.shadow is not None and self.cta.clocks.hand_on(self.threads(np.flatnonzero(lanes))):
             self.cta.launch.recorder.note_once(self.site, HANDED_ON)
 
-    def fences(self) -> Any:
-        """What fence.sc's of this warp hand on to those who meet it at a barrier, None if nothing: of PTX programs."""
+    def fences(self, lanes: np.ndarray | None = None) -> Any:
+        """What fence.sc's of this warp hand on to those who meet these lanes (int [n]) or all of it at a barrier, None if
+        nothing: of PTX programs."""
         return None
 
-    def take_fences(self, fences: Any) -> None:
-        """It has met those whose `fences` these are, joined."""
+    def take_fences(self, fences: Any, lanes: np.ndarray | None = None) -> None:
+        """All of it, at a barrier, or these lanes, of a phase of an mbarrier, have met those whose `fences` these are,
+        joined."""
 
     def cluster_rank(self) -> int:
         """%cluster_ctarank: the CTA's index in its cluster."""

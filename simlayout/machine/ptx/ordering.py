@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.clocks import joined
 from simlayout.machine.engine.scopes import GPU, home_of
 
@@ -82,19 +83,28 @@ class OrderTwins:
             made = _both(made, known) if sequential else made
         self._made = made
 
-    def fences(self):
-        """As of Warp."""
+    def fences(self, lanes=None):
+        """As of Warp. Of some lanes, what all of the warp have met."""
         if not self.program.is_sequential or self._made is None and not self._read and not self._handed:
             return None
-        seen = {place: release for seen in self._handed.values() for place, release in seen.items()}
-        return Fences(self._made, seen | {place: release for seen in self._read.values() for place, release in seen})
+        every = lanes is None or len(lanes) == np.count_nonzero(self.present)
+        lanes = range(LANES) if every else lanes.tolist()
+        seen = {place: release for lane in lanes for place, release in self._handed.get(lane, {}).items()}
+        seen |= {place: release for lane in lanes for place, release in self._read.get(lane, ())}
+        return Fences(self._made if every else self._taken, seen)
 
-    def take_fences(self, fences):
+    def take_fences(self, fences, some=None):
         """As of Warp."""
-        lanes = np.flatnonzero(self.present).tolist()
+        lanes = (np.flatnonzero(self.present) if some is None else some).tolist()
         for lane in lanes if fences.seen else ():
             self._handed.setdefault(lane, {}).update(fences.seen)
-        if fences.made is not None and fences.made is not self._taken:
+        if some is not None:
+            self._made = _both(self._made, fences.made)
+            if len(some) == np.count_nonzero(self.present):
+                self._taken = _both(self._taken, fences.made)
+            for known in self._fenced if fences.made is not None else ():
+                known |= {lane: _both(known.get(lane), fences.made) for lane in lanes}
+        elif fences.made is not None and fences.made is not self._taken:
             self._made, made = fences.made, {}           # made: what several lanes know is made once
             for known in self._fenced:
                 for lane in lanes:
