@@ -1,12 +1,16 @@
-"""Work in which an interrupt would be lost, or would do harm: done in a thread of its own, while the main thread listens.
+"""Work in which an interrupt would be lost, or would do harm: done in a thread of its own, while the main thread listens, or
+with the interrupt put off until the main thread waits.
 
 Ctrl-C is an exception in whatever code the main thread is executing. In a call-back of LLVM it is printed and forgotten, or
-leaves LLVM in pieces; so Numba compiles apart from the main thread.
+leaves LLVM in pieces; so Numba compiles apart from the main thread. In what a weak reference calls it is printed and
+forgotten too; and who is interrupted while a thread starts cannot tell whether there is one.
 """
 
+import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from typing import Any
 
 STACK = 1 << 26
@@ -42,6 +46,61 @@ def apart(work: Callable, /, *args: Any, **named: Any) -> Any:
     finally:
         threading.stack_size(before)
     return done.result()
+
+
+class _PutOff:
+    """What is told of interrupts in the place of `handler`, which hears of them while somebody waits."""
+
+    def __init__(self, handler):
+        self._handler, self._came, self._waits = handler, None, False
+
+    def __call__(self, *what):
+        if self._waits:
+            self._handler(*what)
+        else:
+            self._came = what
+
+    def wait(self, lock):
+        self._waits = True
+        try:
+            self.tell()
+            lock.acquire()
+        finally:
+            self._waits = False
+
+    def tell(self):
+        came, self._came = self._came, None
+        if came is not None:
+            self._handler(*came)
+
+
+@contextmanager
+def put_off() -> Iterator[Callable]:
+    """Inside, an interrupt comes only while the main thread waits for a lock by wait(lock), where `wait` is what this gives,
+    and else at the end.
+
+    >>> done, turn = [], threading.Lock()
+    >>> try:
+    ...     with put_off() as wait:
+    ...         signal.raise_signal(signal.SIGINT)
+    ...         done.append("what must not be left half done")
+    ...         wait(turn)
+    ...         done.append("what comes behind")
+    ... except KeyboardInterrupt:
+    ...     print(done)
+    ['what must not be left half done']
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+        yield lambda lock: lock.acquire()
+        return
+    instead = _PutOff(handler)
+    try:
+        signal.signal(signal.SIGINT, instead)
+        yield instead.wait
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        instead.tell()
 
 
 def busy() -> bool:

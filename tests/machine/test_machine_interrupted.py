@@ -4,9 +4,10 @@ import os
 import signal
 import threading
 import time
+import weakref
 
 import pytest
-from machine_kit import bar_sync, tid_x
+from machine_kit import bar_sync, ctaid_x, tid_x
 
 from simlayout.machine import run
 
@@ -46,6 +47,54 @@ def test_ctrl_c_ends_warps_that_wait_for_one_another_without_a_word(monkeypatch)
         run(kernel, 1, 256)
     other.join()
     assert not told and set(threading.enumerate()) <= before
+
+
+@pytest.mark.skipif(threading.current_thread() is not threading.main_thread(), reason="signals reach the main thread")
+def test_ctrl_c_while_the_thread_of_a_warp_begins_leaves_no_thread(monkeypatch):
+    """Under load that takes long: the thread exists, and does not run yet."""
+    def kernel():
+        while True:
+            bar_sync()
+
+    wait, begin, before = threading.Event.wait, threading.Thread._bootstrap, set(threading.enumerate())
+
+    def interrupted(event, timeout=None):
+        monkeypatch.setattr(threading.Event, "wait", wait)
+        signal.raise_signal(signal.SIGINT)
+        return wait(event, timeout)
+
+    def late(thread):
+        time.sleep(0.1)
+        begin(thread)
+
+    monkeypatch.setattr(threading.Event, "wait", interrupted)
+    monkeypatch.setattr(threading.Thread, "_bootstrap", late)
+    with pytest.raises(KeyboardInterrupt):
+        run(kernel, 1, 64)
+    time.sleep(0.3)
+    assert set(threading.enumerate()) <= before
+
+
+@pytest.mark.skipif(threading.current_thread() is not threading.main_thread(), reason="signals reach the main thread")
+def test_ctrl_c_in_what_a_weak_reference_calls_is_not_lost():
+    """There Python prints an exception, and goes on."""
+    def kernel():
+        while ctaid_x():                                 # the second CTA never ends
+            bar_sync()
+
+    def interrupt(*_):
+        held = {1}
+        known = weakref.ref(held, lambda _: signal.raise_signal(signal.SIGINT))
+        del held
+        assert known() is None
+
+    second = threading.Timer(20, os.kill, (os.getpid(), signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt):
+        second.start()
+        run(kernel, 2, 64, progress=interrupt)
+    assert second.is_alive()
+    second.cancel()
+    second.join()
 
 
 @pytest.mark.skipif(threading.current_thread() is not threading.main_thread(), reason="signals reach the main thread")

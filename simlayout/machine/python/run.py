@@ -10,6 +10,7 @@ import numpy as np
 from simlayout.algebra.aliases import Progress
 from simlayout.errors import MachineError
 from simlayout.hardware.tables.arch import DEFAULT_ARCH
+from simlayout.interrupts import put_off
 from simlayout.machine.engine.global_memory import GlobalPointer
 from simlayout.machine.engine.launch import Launch, Shape, run_grid
 from simlayout.machine.engine.trace import Trace
@@ -77,7 +78,8 @@ def run(kernel: Callable[..., Any], grid: int | tuple[int, ...], block: int | tu
         if isinstance(value, np.ndarray):
             launch.allocation(value).passed_as(i, name)
     function = device_function(function, arguments)
-    run_grid(launch, shape, lambda cta, index: PythonTurns(PythonWarp(cta, index), function, arguments), progress)
+    with put_off() as wait:
+        run_grid(launch, shape, lambda cta, index: PythonTurns(PythonWarp(cta, index), function, arguments, wait), progress)
     return launch.trace()
 
 

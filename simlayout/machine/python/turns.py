@@ -16,10 +16,11 @@ GRACE = 0.1
 
 
 class PythonTurns:
-    """A warp of a rewritten kernel as a thread, run one turn at a time by `resume`."""
+    """A warp of a rewritten kernel as a thread, run one turn at a time by `resume`. wait: as `interrupts.put_off` gives
+    it."""
 
-    def __init__(self, warp, function, args):
-        self.warp, self.function, self.args = warp, function, args
+    def __init__(self, warp, function, args, wait):
+        self.warp, self.function, self.args, self._wait = warp, function, args, wait
         self.finished, self.error = False, None
         self._mine, self._theirs = threading.Lock(), threading.Lock()
         self._mine.acquire()
@@ -33,7 +34,7 @@ class PythonTurns:
             self._thread.start()
         else:
             self._mine.release()
-        self._theirs.acquire()
+        self._wait(self._theirs)
         if self.error is not None:
             raise self.error
 
