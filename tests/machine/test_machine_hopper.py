@@ -161,6 +161,25 @@ def test_a_fence_of_mbarriers_makes_no_data_visible_to_a_bulk_store():
     assert "missing proxy fence: " in fails(HazardError, kernel, targets[1], True, shared_bytes=256)
 
 
+@pytest.mark.parametrize("written, bytes", [(6, ()), (5, (20, 21, 22, 23, 52, 53, 54, 55))])
+def test_a_box_that_reaches_over_the_edge_of_its_tensor_reads_what_is_inside(written, bytes):
+    def kernel(target, columns):
+        tid = tid_x()
+        if tid < 16 and tid % 8 < columns:
+            st_shared(4 * tid, tid + 1)
+        fence_proxy_async()
+        bar_sync()
+        if tid == 0:
+            tma_store(target, (0, 0), 0)
+            bulk_commit()
+            bulk_wait(0)
+
+    c = np.zeros((2, 8), np.uint32)[:, :6]
+    found = run(kernel, 1, 32, TensorMap.of(c, (8, 2), swizzle=0), written, shared_bytes=256, hazards="report").hazards
+    assert {byte for one in found for byte in one.bytes} == set(bytes)
+    assert c[:, :5].tolist() == [[1, 2, 3, 4, 5], [9, 10, 11, 12, 13]]
+
+
 @pytest.mark.parametrize("kernel, kind, block", [p for p in PLANTED if p[1] not in ("deadlock", "unwritten read")],
                          ids=lambda x: getattr(x, "__name__", None))
 def test_it_is_reported_too(kernel, kind, block):

@@ -286,17 +286,19 @@ class BulkTwins(WarpPart):
         """A copy begins, from cells of shared memory to global memory."""
         stores, touch, access = self.cta.stores_of(self.threads(lane)), None, None
         if self.cta.shadow is not None:
-            read = rows[target.used()] if isinstance(target, Box) else rows
-            touch = self._read_later(instruction, lane, read, stores) if read.size else None
+            used = target.used() if isinstance(target, Box) else np.full((len(rows), CELL), True)
+            some = used.any(axis=1)
+            touch = self._read_later(instruction, lane, rows[some], stores, used[some]) if some.any() else None
             data = None if reduce else partial(target.stored, self.cta.shared.load(rows, CELL))
             access = self._enter(instruction, target, lane, kind, stores.written, data)
         stores.issue(Store(instruction, self.cta, target, rows, touch, access, reduce))
 
-    def _read_later(self, instruction, lane, rows, agent):
-        """Tells the shadow that an engine begins to read cells of shared memory; returns the Touch."""
+    def _read_later(self, instruction, lane, rows, agent, used=None):
+        """Tells the shadow that an engine begins to read cells of shared memory; returns the Touch. used: as of
+        `SharedShadow.check_async_read`."""
         touch = Touch(self, instruction, rows, CELL, np.full(len(rows), lane))
         touch.agent = agent
-        self.cta.shadow.check_async_read(touch)
+        self.cta.shadow.check_async_read(touch, used)
         self.cta.shadow.async_read(touch)
         return touch
 

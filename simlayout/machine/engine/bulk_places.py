@@ -62,8 +62,8 @@ class Box:
         return self._values(cells)[self._map.inside(self.coords)].view(np.uint8)
 
     def used(self):
-        """bool [cells]: which of its cells hold elements of the tensor."""
-        return self._map.inside(self.coords).reshape(-1, CELL // self._map.itemsize).any(axis=1)
+        """bool [cells, CELL]: which bytes of its cells are of elements of the tensor."""
+        return np.repeat(self._map.inside(self.coords), self._map.itemsize).reshape(-1, CELL)
 
     def spans(self):
         """(Allocation, int64 [n] where in it the rows start, bytes of each): as far as they lie inside."""

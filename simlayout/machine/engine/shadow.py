@@ -126,12 +126,15 @@ class SharedShadow(Telling):
         """Bytes that have been written before the CTA began."""
         self._written[1][at:at + nbytes] = GIVEN
 
-    def check_async_read(self, touch):
-        """An engine is told by the threads of `touch` to read: rows of 16 bytes."""
+    def check_async_read(self, touch, used=None):
+        """An engine is told by the threads of `touch` to read: rows of 16 bytes. used: bool [n, 16], those whose values it
+        uses, None for all."""
         self._enter(touch)
         stamps = self._written[touch.nbytes].take(touch.rows, axis=0)
         for stamp in _distinct(stamps):
-            where = stamps == stamp
+            where = stamps == stamp if used is None else (stamps == stamp) & used
+            if not where.any():
+                continue
             if stamp >= self._floor:
                 self._check_stamp(stamp, touch, where)
             if GIVEN < stamp < IN_FLIGHT:
