@@ -1,15 +1,18 @@
-"""Fits the rates of the cost model to a record of `cuda_kernels.lab.tuning`. Needs scipy, but no GPU.
+"""Fits the rates of the cost model to records of `cuda_kernels.lab.tuning`. Needs scipy, but no GPU.
 
     python -m cuda_kernels.lab.tuning_fit RECORD [RECORD ...]
 
-Prints how far the estimates are from the measured times, what choosing by them costs (the time of the chosen
-configuration over the least one, geometric mean), the rates, and the products where the choice is worst.
-`cuda_kernels.lab.tuning_learn` learns what the estimates then still lack.
+Records may be of several GPUs and widths, and of groups: the rates are those of an H200, and what becomes of them elsewhere
+must explain the times there, too; each product counts as much as another. Prints, by GPU and kind, how far the estimates are
+from the measured times, what choosing by them costs (the time of the chosen configuration over the least one, geometric
+mean), the rates, and the products where the choice is worst. `cuda_kernels.lab.tuning_learn` learns what the estimates then
+still lack.
 """
 
 import statistics
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 
@@ -30,8 +33,8 @@ USUAL, HOLD = 0.03, 0.0025
 """Errors (logarithms) beyond the first weigh less than their squares; the second is the pull on a rate (logarithms, too)
 towards where the fit starts."""
 
-FIXED = ("clock_ghz", "exchange_area_us", "row_power_share")
-"""Rates about which an H200's records say too little: they have no slices, and no configuration has the GPU's power for
+FIXED = ("clock_ghz", "row_power_share")
+"""Rates about which records say too little: a clock by itself changes nothing, and no configuration has the GPU's power for
 itself."""
 
 START = replace(RATES, row_power_share=0.0)
@@ -54,6 +57,10 @@ class Measured:
     product: np.ndarray
     tried: np.ndarray
     times: np.ndarray
+
+    def __str__(self):
+        name = next(name for name, figures in FIGURES.items() if figures == self.gpu)
+        return f"{name}, {8 if self.narrow else 16} bits" + " in groups" * self.grouped
 
     def of(self, measurements):
         """The Measured of some of the measurements alone."""
@@ -157,8 +164,9 @@ def _measured(gpu, grouped, narrow, estimates, estimated, rows):
     return result
 
 
-def fit(measured, start=START, rounds=6):
-    """Rates with little error; yields the best so far after each round of five steps of least squares from `start`."""
+def fit(each, start=START, rounds=6):
+    """Rates with little error for some Measured; yields the best so far after each round of five steps of least squares from
+    `start`."""
     try:
         from scipy.optimize import least_squares
     except ImportError:
@@ -166,12 +174,15 @@ def fit(measured, start=START, rounds=6):
     names = [name for name in NAMES if name not in FIXED]
     first, at = np.array([getattr(start, name) for name in names]), np.zeros(len(names))
 
+    parts = np.sqrt([len(m.problems) for m in each]) / np.sqrt(sum(len(m.problems) for m in each))
+
     def rates(logarithms):
         return replace(start, **{name: float(value) for name, value in zip(names, np.exp(logarithms) * first)})
 
     for _ in range(rounds):
-        at = least_squares(lambda x: np.r_[measured.residuals(rates(x)), HOLD * x], at, bounds=(-2.5, 2.5), max_nfev=5,
-                           x_scale=0.3).x
+        at = least_squares(lambda x: np.concatenate([part * m.residuals(rates(x)) for part, m in zip(parts, each)]
+                                                    + [HOLD * x]), at,
+                           bounds=(-2.5, 2.5), max_nfev=5, x_scale=0.3).x
         yield rates(at)
 
 
@@ -182,19 +193,26 @@ def main(arguments=None):
     parser.add_argument("--rounds", type=int, default=6, choices=range(1000), metavar="N",
                         help="of the fit, some seconds each; 0 shows the rates as they are")
     options = parser.parse_args(arguments)
-    measured, rates = read(*options.records), START
-    print(summary(measured, measured.estimated(rates)))
-    for rates in fit(measured, rounds=options.rounds):
-        print(summary(measured, measured.estimated(rates)), flush=True)
+    each, rates = read_each(*options.records), START
+    for rates in chain([START], fit(each, rounds=options.rounds)):
+        for measured in each:
+            print(f"{measured}: {summary(measured, measured.estimated(rates))}", flush=True)
     print(replace(rates, row_power_share=RATES.row_power_share))
+    for measured in each:
+        _print_worst(measured, rates)
+    return 0
+
+
+def _print_worst(measured, rates, many=20):
+    """Prints the products where choosing by estimates with these rates costs most."""
     chosen, cost = measured.choices(measured.estimated(rates))
-    for i in np.argsort(-cost)[:20]:
-        of_product = np.flatnonzero(measured.product == i)
+    for i in np.argsort(-cost)[:many]:
+        number = measured.product[chosen[i]]
+        of_product = np.flatnonzero(measured.product == number)
         best = of_product[np.argmin(measured.times[of_product])]
-        print(f"{cost[i]:.3f} at {measured.problems[i]}, cuBLAS {measured.cublas[i]} us:")
+        print(f"{cost[i]:.3f} at {measured.problems[number]}, cuBLAS {measured.cublas[number]} us:")
         for word, j in (("chosen", chosen[i]), ("best", best)):
             print(f"  {word}: {measured.times[j]} us, {measured.estimates.configs[measured.tried[j]].changes}")
-    return 0
 
 
 def summary(measured, estimated):

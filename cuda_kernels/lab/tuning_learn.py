@@ -19,7 +19,6 @@ import numpy as np
 
 from cuda_kernels.bench.command import ended_by, parser_of
 from cuda_kernels.lab.tuning_fit import START, read_each, summary
-from cuda_kernels.matmul.choose.figures import FIGURES
 from cuda_kernels.matmul.choose.trees import Trees, features
 from simlayout.errors import DeviceError, SimlayoutError
 from simlayout.files import check_writable
@@ -155,9 +154,7 @@ def main(arguments=None):
 def _print(title, each, estimated):
     """Prints the `summary` of each Measured with some estimates, by GPU and width of A and B."""
     for measured, times in zip(each, estimated):
-        gpu = next(name for name, figures in FIGURES.items() if figures == measured.gpu)
-        kind = f"{8 if measured.narrow else 16} bits" + " in groups" * measured.grouped
-        print(f"{title}, {gpu}, {kind}: {summary(measured, times)}", flush=True)
+        print(f"{title}, {measured}: {summary(measured, times)}", flush=True)
 
 
 if __name__ == "__main__":

@@ -4,22 +4,25 @@ import json
 import lzma
 from collections import Counter
 from dataclasses import replace
+from itertools import islice
 from random import Random
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from own_clock import OwnClock
 from places import DATA
 
 from cuda_kernels.bench import grouped
+from cuda_kernels.bench.programs import wanted_of
 from cuda_kernels.bench.record import Product
 from cuda_kernels.conformance.hopper import CASES, EIGHTS, counted, expected
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.lab import tuning, tuning_fit, tuning_record
-from cuda_kernels.matmul.choose.candidates import BY_SECTORS, ORDERS, candidates
+from cuda_kernels.matmul.choose.candidates import BY_SECTORS, candidates
+from cuda_kernels.matmul.choose.choice import choose, ranked
 from cuda_kernels.matmul.choose.figures import H200
 from cuda_kernels.matmul.choose.model import Estimates
-from cuda_kernels.matmul.choose.programs import programs_of
 from cuda_kernels.matmul.choose.rates import RATES
 from simlayout.errors import ParseError
 from simlayout.nsight.source_page import Counted
@@ -35,10 +38,11 @@ def test_products_to_measure_are_random_large_and_small_and_those_of_the_benchma
 @pytest.mark.parametrize("problem", [Product(1, 4096, 4096), Product(8192, 8192, 8192), Product(904, 408, 10080)], ids=str)
 def test_only_likely_candidates_are_measured_the_likeliest_first(problem):
     found = tuning.worth_measuring(problem, H200)
-    sizes = problem.M, problem.N, problem.K, 1, H200
-    guesses = Estimates(tuple(found))(*sizes)
+    wanted = wanted_of(problem)
+    ranks = {replace(config, early=False): i for i, (_, config) in enumerate(islice(ranked(wanted, H200), 2000))}
     assert 0 < len(found) <= tuning.MOST and len(set(found)) == len(found)
-    assert guesses[0] == programs_of().in_orders(ORDERS)(*sizes).min() and list(guesses) == sorted(guesses)
+    assert found[0] == replace(choose(wanted, H200), early=False)
+    assert [ranks[config] for config in found] == sorted(ranks[config] for config in found)
 
 
 def test_orders_of_tiles_that_are_the_same_at_a_product_are_measured_once():
@@ -212,7 +216,7 @@ def test_a_fit_finds_rates_that_explain_the_times(tmp_path, capsys):
     pytest.importorskip("scipy")
     path = record(tmp_path, replace(RATES, launch_us=4.0, wgmma_column_clocks=0.4))
     measured = tuning_fit.read(path)
-    *_, found = tuning_fit.fit(measured, rounds=1)
+    *_, found = tuning_fit.fit([measured], rounds=1)
     assert measured.error(measured.estimated(found)) < measured.error(measured.estimated(RATES)) / 3
     assert tuning_fit.main([str(path), "--rounds", "1"]) == 0
     assert "Rates(clock_ghz=1.485, launch_us=" in capsys.readouterr().out
@@ -263,7 +267,8 @@ def test_rows_lie_as_the_configuration_that_was_measured_takes_them(tmp_path):
     configs = [{}, *({f"{x}_major": "MN", "c_major": c_major} for c_major in "NM" for x in "ba")]
     rows = [[[32, 104, 4096, "f16"], 1.0, [[i, 2.0] for i in range(len(configs))]]]
     (tmp_path / "x.json").write_text(json.dumps({"device": "NVIDIA H200", "configs": configs, "rows": rows}))
-    assert tuning_fit.read(tmp_path / "x.json").of_each[1].misalignment.tolist() == [0, 3, 1, 1, 3]
+    aligned = tuning_fit.read(tmp_path / "x.json").of_each[1].aligned > 0      # lines of 4096, 32 and 104
+    assert [np.flatnonzero(each).tolist() for each in aligned.T] == [[0], [0, 3], [0, 1], [0, 1], [0, 3]]
 
 
 KINDS = [Product(64, 72, 80), Product(64, 72, 80, "bf16", "TN"), Product(64, 72, 80, "e4m3", "NT", "lines"),

@@ -1,8 +1,9 @@
 """When the next kernel may begin early: the rule against a twin of its own, and against what was measured."""
 
 import json
+from itertools import islice
 from math import ceil
-from statistics import geometric_mean
+from statistics import geometric_mean, median
 
 import numpy as np
 import pytest
@@ -12,9 +13,9 @@ from places import DATA
 
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.matmul.choose.candidates import candidates
-from cuda_kernels.matmul.choose.choice import choose
+from cuda_kernels.matmul.choose.choice import choose, ranked
 from cuda_kernels.matmul.choose.figures import FIGURES, H200
-from cuda_kernels.matmul.choose.model import EARLY_RATE, EARLY_US, Estimates
+from cuda_kernels.matmul.choose.model import EARLY_GAIN_US, EARLY_RATE, EARLY_US, Estimates
 from cuda_kernels.matmul.choose.wanted import Wanted
 
 
@@ -61,3 +62,28 @@ def test_by_the_rule_products_in_a_row_take_as_long_as_the_better_way_but_for_a_
         gains.append(wait / us)
     assert geometric_mean(costs) < 1.01 and max(costs) < 1.15
     assert geometric_mean(gains) > 1.07 and min(gains) > 0.94
+
+
+@pytest.mark.parametrize("gpu", ["h100", "h200"])
+def test_half_of_what_an_early_beginning_saves_in_a_row_is_taken_because_behind_another_kernel_it_saves_nothing(gpu):
+    found = json.loads((DATA / f"{gpu}_overlap.json").read_text())
+    figures, saved = FIGURES[found["device"]], []
+    for (M, N, K, _), changes, *situations in found["rows"]:
+        estimates = Estimates((Hopper(**changes),))
+        work = estimates.work(M, N, K, 1, figures)
+        times = estimates.corrected(work, estimates.times(work, figures), figures)
+        if estimates.early(work, times, figures.sms)[0]:
+            saved.append([late - early for _, late, early, _ in situations])
+    in_a_row, *behind = map(median, zip(*saved))
+    assert len(saved) > 50 and 0.45 < in_a_row < 0.6 and max(map(abs, behind)) < 0.02
+    assert EARLY_GAIN_US == pytest.approx(in_a_row / 2, abs=0.05)
+
+
+@pytest.mark.parametrize("size", [512, 1024, 2048])
+def test_what_lets_the_next_begin_early_is_ranked_as_if_it_took_less_by_that(size):
+    found = list(islice(ranked(Wanted(size, size, 1024), H200), 200))
+    assert [estimate for estimate, _ in found] == sorted(estimate for estimate, _ in found)
+    if size < 2048:
+        assert {config.early for _, config in found} == {False, True}
+    for estimate, config in found:
+        assert estimate == pytest.approx(Estimates((config,))(size, size, 1024)[0] - EARLY_GAIN_US * config.early)

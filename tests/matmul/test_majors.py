@@ -1,10 +1,14 @@
 """What the choice knows of MN-major operands, whose tiles are loaded by boxes of 64."""
 
+from copy import copy
 from itertools import product
 
+import numpy as np
 import pytest
+from places import DATA
 
 from cuda_kernels.kernels.hopper.config import Hopper
+from cuda_kernels.lab.tuning_fit import START, read
 from cuda_kernels.matmul.choose.candidates import candidates
 from cuda_kernels.matmul.choose.model import Estimates
 
@@ -32,7 +36,29 @@ def test_an_mn_major_b_loads_whole_boxes_of_64_columns():
         assert requested.tolist() == [128 + (128 if narrow.b_major == "MN" else 104), 256]
 
 
-def test_rows_are_aligned_as_the_contiguous_dimension_of_each_operand():
-    for majors, worst in zip(MAJORS, (1, 3, 2, 3)):                      # K = 96, N = 136, M = 144
-        config = Hopper().taking(("f16", "f16"), "f16", majors)
-        assert Estimates((config,)).work(144, 136, 96).misalignment.tolist() == [worst]
+def test_rows_are_aligned_as_the_contiguous_dimension_of_each_operand_and_a_tile_of_b_where_it_begins():
+    for majors, of_a, of_b in (("K", "K"), 1, 1), (("MN", "K"), 2, 1), (("K", "MN"), 1, 3), (("MN", "MN"), 2, 3):
+        config = Hopper(128, 128, 4).taking(("f16", "f16"), "f16", majors)
+        aligned = Estimates((config,)).work(144, 136, 96).aligned[:, 0]           # K = 96, N = 136, M = 144
+        assert aligned.tolist() == [0.5 * (of_a == which) + 0.5 * (of_b == which) for which in range(4)]
+    for tile_n, which in ((64, 0), (96, 1), (80, 2), (72, 3)):
+        of_b = Hopper(128, tile_n, 4, b_major="MN"), Hopper(128, tile_n, 4)
+        offset, whole = (Estimates((config,)).work(4096, 4096, 4096).aligned[:, 0] for config in of_b)
+        assert whole.tolist() == [1, 0, 0, 0] and (offset > 0).tolist() == [i in (0, which) for i in range(4)]
+
+
+@pytest.mark.parametrize("gpu", ["h200", "h100"])
+def test_tiles_of_an_mn_major_b_that_begin_off_a_sector_took_longer_than_an_estimate_says_that_does_not_know_it(gpu):
+    measured = read(DATA / f"{gpu}_majors.json.xz")
+    aware, work = measured.of_each
+    unaware = copy(aware)
+    unaware.begins_n = np.where(aware.begins_n > 0, 64, 0)                        # as if all of them began on a line
+    M, N, K, _ = np.array(measured.problems)[measured.product].T
+    off = [np.log(measured.times / estimates.times(estimates.work(M, N, K, 1, measured.gpu), measured.gpu, START))
+           for estimates in (aware, unaware)]
+    worse = work.aligned[3] > unaware.work(M, N, K, 1, measured.gpu).aligned[3]
+    behind = []
+    for each in off:
+        usual = {i: np.median(each[(measured.product == i) & ~worse]) for i in set(measured.product[worse])}
+        behind.append(np.mean([each[j] - usual[measured.product[j]] for j in np.flatnonzero(worse)]))
+    assert worse.sum() > 200 and 0.085 < behind[1] < 0.1 and 0 < behind[0] < 0.75 * behind[1]

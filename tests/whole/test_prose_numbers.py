@@ -14,6 +14,7 @@ from cuda_kernels.lab import stalls, tuning_fit
 from cuda_kernels.matmul.choose import trees
 from cuda_kernels.matmul.choose.candidates import candidates
 from cuda_kernels.matmul.choose.figures import FIGURES, H200
+from cuda_kernels.matmul.choose.rates import FITTED
 
 
 def read(name):
@@ -179,11 +180,11 @@ def test_what_rates_and_trees_have_learned_from():
         counts = {(m.gpu, m.narrow): (f"{len(m.times):,}", f"{len(set(m.problems)):,}") for m in found}
         return counts, f"{len(kernels):,}"
 
-    fitted, kernels = known("h200_tuning.json.xz")
-    ((times, products),) = fitted.values()
+    fitted = tuning_fit.read_each(*(DATA / f"{name}.json.xz" for name in FITTED))
+    times, products = sum(len(m.times) for m in fitted), sum(len(set(m.problems)) for m in fitted)
     learned, in_all = known(*dict.fromkeys(json.loads(trees.PATH.read_text())["records"]))
     h100 = FIGURES["NVIDIA H100 80GB HBM3"]
-    says("choosing", f"{times} times of {kernels} kernels at {products} products of an H200",
+    says("choosing", f"{times:,} times at {products:,} products of an H200 and an H100",
          "{} times at {} products of an H200".format(*learned[H200, False]),
          "{} at {} of an H100".format(*learned[h100, False]),
          "of 8 bits from {} at {}".format(*learned[H200, True]),

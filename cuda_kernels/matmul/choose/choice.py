@@ -10,7 +10,7 @@ import numpy as np
 from cuda_kernels.matmul.choose.candidates import BY_SECTORS, ORDERS, off_sectors
 from cuda_kernels.matmul.choose.figures import H200
 from cuda_kernels.matmul.choose.grouped import estimated_groups
-from cuda_kernels.matmul.choose.model import in_16_bits
+from cuda_kernels.matmul.choose.model import EARLY_GAIN_US, in_16_bits
 from cuda_kernels.matmul.choose.programs import programs_of
 from simlayout.errors import SimlayoutError
 
@@ -56,6 +56,7 @@ def ranked(wanted, gpu):
         work = estimates.work(*product, narrow=narrow)
         times = estimates.corrected(work, estimates.times(work, gpu), gpu)
         early = estimates.early(work, times, gpu.sms)
+        times = times - EARLY_GAIN_US * early
         if near is not programs and (config := by_sectors(wanted, gpu)) is not None:
             yield float(times.min()), config
         for i in np.argsort(times, kind="stable").tolist():

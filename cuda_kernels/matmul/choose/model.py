@@ -42,6 +42,10 @@ that fewer of their loads meet in a TPC or GPC, and two may share a TPC while an
 those within both limits took 0.75 to 1.08 of what they took without, the others 0.88 to 1.55 (tests/data/h100_overlap.json,
 h200_overlap.json); the limits were found at most of these and 120 others."""
 
+EARLY_GAIN_US = 0.25
+"""Microseconds that such a product is taken to save: half of what the median one did where a product followed it, because it
+saved nothing where another kernel did (the same records)."""
+
 LONG = 5
 """Microseconds: DRAM traffic that takes longer has more time to overlap with the rest."""
 
@@ -53,8 +57,9 @@ class Work:
 
     rows, cols: of C, as the kernel has it; whole, left: tiles that stay whole, and that are cut; parts: of each cut tile;
     waves: of whole tiles; busy, busy_last, busy_cut: CTAs at a time, in the last wave, and with the cut tiles; usual, most:
-    rows of A and B outside of the matrices that a CTA loads per step, on average and at the edge; misalignment: as
-    `misalignment_of` returns it; requested: rows that a CTA requests in a step; paired, gathered: the same if rows that a
+    rows of A and B outside of the matrices that a CTA loads per step, on average and at the edge; aligned
+    [4, configurations]: the part of the rows requested that is of each `misalignment_of`; requested: rows that a CTA
+    requests in a step; paired, gathered: the same if rows that a
     TPC or a GPC requests more than once count once; memory: bytes of A, B and C that pass DRAM; flops: 2 M N K, including
     the part of the tiles outside C; narrow: whether A and B are of 8 bits, so that K counts pairs of their elements.
     """
@@ -71,13 +76,18 @@ class Work:
     busy_cut: np.ndarray
     usual: np.ndarray
     most: np.ndarray
-    misalignment: np.ndarray
+    aligned: np.ndarray
     requested: np.ndarray
     paired: np.ndarray
     gathered: np.ndarray
     memory: np.ndarray
     flops: np.ndarray
     narrow: bool
+
+    @property
+    def misalignment(self):
+        """The mean over the rows requested."""
+        return np.arange(len(self.aligned)) @ self.aligned
 
 
 class Picked(Sequence):
@@ -103,6 +113,9 @@ class Picked(Sequence):
 def columns_of(configs):
     """{name: [a number or bool per configuration]}: what Estimates know of Hopper configurations.
 
+    loaded_n: columns of B that a tile loads; begins_n: elements from where a line of B that it loads begins to where that
+    of the next tile does, 0 where lines run along K; mn_major_a, mn_major_b: of the product's operands.
+
     >>> from cuda_kernels.kernels.hopper.config import Hopper
     >>> columns_of([Hopper(), Hopper(64, 96, 6, c_major="M")])["turned"]
     [False, True]
@@ -112,6 +125,7 @@ def columns_of(configs):
         "consumers", "tile_consumers", "pingpong")}
     return columns | {"boxes": [len(c.box_starts) for c in configs], "turned": [c.c_major == "M" for c in configs],
                       "loaded_n": [c.operands[1].rows for c in configs],
+                      "begins_n": [c.tile_n if c.b_major == "MN" else 0 for c in configs],
                       "mn_major_a": [c.turned(c.a_major, c.b_major)[0] == "MN" for c in configs],
                       "mn_major_b": [c.turned(c.a_major, c.b_major)[1] == "MN" for c in configs],
                       "rounds": [c.tile_n // 8 // loads_at_once(c) for c in configs],
@@ -191,9 +205,17 @@ class Estimates:
                     outside_m / (tall * self.sharing) + outside_n / (wide * self.sharing),
                     np.minimum(outside_m, self.tile_m) / self.cluster_n
                     + np.minimum(outside_n, self.tile_n) / self.cluster_m,
-                    misalignment_of(np.where(self.mn_major_a, M, K), np.where(self.mn_major_b, N, K)), *shared,
+                    self._aligned(*loaded, rows, cols, K), *shared,
                     matrices * (2 * (M * K + N * K + M * N) + self._again(tall, wide, 2 * cols * K, free, gpu)),
                     2.0 * tiles * self.sharing * self.tile_m * self.tile_n * K, narrow)
+
+    def _aligned(self, tile_rows, tile_cols, rows, cols, K):
+        """`aligned` of Work. tile_rows, tile_cols: of A and B that a tile loads."""
+        across_m = np.where(self.turned, self.mn_major_b, self.mn_major_a)
+        of_a = misalignment_of(np.where(across_m, rows, K))
+        of_b = misalignment_of(np.where(self.begins_n > 0, cols, K), self.begins_n)
+        own_m, own_n, each = tile_rows / self.cluster_n, tile_cols / self.cluster_m, np.arange(4)[:, None]
+        return (own_m * (of_a == each) + own_n * (of_b == each)) / (own_m + own_n)
 
     def _again(self, tall, wide, nbytes, free, gpu):
         """Bytes of B (`nbytes` of a matrix) that come from DRAM again. Each group of rows of tiles reads all of B, and what
@@ -255,8 +277,8 @@ class Estimates:
     def _served(self, rates, work):
         """Rows per CTA and step that L2 serves."""
         drifted = np.minimum(1, DRIFT_STEPS / work.steps) ** rates.drift_power
-        crossing = rates.merged_factor_64 * drifted, rates.merged_factor_32 * drifted, rates.merged_factor_16 * drifted
-        together = np.choose(work.misalignment, (1, *crossing))
+        crossing = (rates.merged_factor_64, rates.merged_factor_32, rates.merged_factor_16) @ work.aligned[1:]
+        together = work.aligned[0] + drifted * crossing
         pair = together * np.minimum(rates.merged_in_tpc, 1)
         near = together * np.minimum(np.where(self.clustered, rates.merged_clusters, rates.merged_in_gpc), 1)
         return work.requested - pair * (work.requested - work.paired) - near * (work.paired - work.gathered)
@@ -269,8 +291,8 @@ class Estimates:
         multiply = multiply * np.where(self.consumers > 2, rates.many_consumers_factor, 1)
         turn = rates.least_step_clocks * np.where(self.tile_consumers > 1, rates.pair_step_factor, 1)
         tma = resident * (work.requested + rates.outside_row_share * outside) * rates.tma_row_clocks
-        tma = tma * np.choose(work.misalignment, (1, rates.tma_factor_64, rates.tma_factor_32, rates.tma_factor_16))
-        crossing = np.choose(work.misalignment, (1, rates.l2_factor_64, rates.l2_factor_32, rates.l2_factor_16))
+        tma = tma * ((1, rates.tma_factor_64, rates.tma_factor_32, rates.tma_factor_16) @ work.aligned)
+        crossing = (1, rates.l2_factor_64, rates.l2_factor_32, rates.l2_factor_16) @ work.aligned
         served = (served + rates.outside_row_share * outside) / (crossing * rates.l2_bytes_per_ns)
         delivered = (np.minimum(work.rows, self.tile_m) + np.minimum(work.cols, self.tile_n)) / rates.delivered_bytes_per_ns
         step = _together(rates.norm_in_step, *(clocks / rates.clock_ghz / 1e3 for clocks in (multiply, turn, tma)),
@@ -298,8 +320,9 @@ def in_16_bits(K, dtype):
 
 
 def misalignment_of(*sizes):
-    """How contiguous rows of so many 16-bit elements are aligned: 0 if each starts on a line of 128 bytes, else 1, 2 or 3
-    if their starts are odd multiples of 64, 32 or 16 bytes. The worst of several arrays of sizes.
+    """How what begins every so many 16-bit elements is aligned, as rows of a matrix or what tiles load of them: 0 if each
+    starts on a line of 128 bytes, else 1, 2 or 3 if their starts are odd multiples of 64, 32 or 16 bytes. The worst of
+    several arrays of sizes.
 
     >>> misalignment_of(np.array([4096, 96, 96, 136]), np.array([128, 128, 144, 64])).tolist()
     [0, 1, 2, 3]
