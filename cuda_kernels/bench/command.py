@@ -58,9 +58,14 @@ def driver_version():
 
 def ended_by(main):
     """Ends the process of `python -m` with the status that `main` returns: 0 or None if all is right, 1 if something is not.
-    Where it raises a SimlayoutError, with a line that says so, and status 2."""
+    Where it raises a SimlayoutError, with a line that says so, and status 2; where it is interrupted, likewise with 130."""
+    def ends(status, said):
+        print(f"python -m {sys.modules['__main__'].__spec__.name.removesuffix('.__main__')}: {said}", file=sys.stderr)
+        sys.exit(status)
+
     try:
         sys.exit(main())
     except SimlayoutError as error:
-        print(f"python -m {sys.modules['__main__'].__spec__.name.removesuffix('.__main__')}: {error}", file=sys.stderr)
-        sys.exit(2)
+        ends(2, error)
+    except KeyboardInterrupt:
+        ends(130, "interrupted")

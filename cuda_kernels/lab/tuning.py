@@ -12,7 +12,8 @@
 For each product it times the configurations that may be good there, with their tiles in several orders, and torch's
 cuBLAS, in turns; of groups of rows a loop over cuBLAS, and torch's grouped product. Each round has another sequence, because
 a GPU that draws much power slows down, and whatever runs late would look slow. A turn is a replayed CUDA graph of calls that
-rotate over operands of at least 150 MB, random normal; none overlaps the one before it.
+rotate over operands of at least 150 MB, random normal; none overlaps the one before it. The record is written after each
+product, so an interrupt (Ctrl-C) keeps those that were measured whole; the cache keeps the kernels that were compiled.
 """
 
 import argparse
@@ -20,6 +21,7 @@ import random
 import statistics
 import sys
 from dataclasses import replace
+from functools import partial
 
 from cuda_kernels.bench import grouped
 from cuda_kernels.bench.command import ended_by, recording_parser_of, where_and_when
@@ -136,22 +138,23 @@ def beside(library, problem):
     return [grouped.Beside(library, problem, label) for label in grouped.labels(problem)] if problem.groups else [library]
 
 
-def measure_all(library, work, seconds, source):
-    """(configurations, products, what was wrong) of [(Product, configurations)], the first two as a record has them; prints
-    a line per product. If it is interrupted, it returns what it has."""
+def measure_all(library, work, seconds, source, save):
+    """[what was wrong] at [(Product, configurations)]; prints a line per product, and calls save(configurations, products)
+    with all so far, as a record has them, so that nothing that ends the run takes it along. An interrupt ends it."""
     numbers, products, faults = {}, [], []               # configuration -> its number in the record
     try:
         for problem, configs in work:
             theirs, measured, wrong = measure(library, problem, configs, seconds, source)
-            library.free()
             faults += wrong
             times = tuple((numbers.setdefault(as_f16(config), len(numbers)), us) for config, us in measured)
             products.append(Tried(problem, tuple(theirs), times))
+            save(list(numbers), products)
             best = min(measured, key=lambda one: one[1], default=None)
             print(f"{len(products):>4} {products[-1]}: {best[0].changes if best else 'none right'}", flush=True)
+            library.free()
     except KeyboardInterrupt:
         print(f"interrupted after {len(products)} of {len(work)} products", file=sys.stderr)
-    return list(numbers), products, faults
+    return faults
 
 
 def once_more(path):
@@ -169,7 +172,7 @@ def likely_work(options, gpu):
 
 
 def main(arguments=None):
-    """Measures, prints a line per product, and writes the record."""
+    """Measures, prints a line per product, and writes the record after each."""
     from cuda_kernels.run import driver
 
     parser = recording_parser_of("cuda_kernels.lab.tuning", __doc__, required=True)
@@ -194,10 +197,9 @@ def main(arguments=None):
     source = random.Random(options.seed)
     work = once_more(options.again) if options.again else likely_work(options, gpu)
     work = options.repeat * [(p, with_fewer_stages(configs, options.stages)) for p, configs in work]
-    compile_ahead(programs(work), driver.cuda().version)
-    configs, products, faults = measure_all(library, work, options.seconds, source)
     head = {**where_and_when("cuda_kernels.lab.tuning", arguments), "library": library.version}
-    write(options.json, head, configs, products)
+    compile_ahead(programs(work), driver.cuda().version)
+    faults = measure_all(library, work, options.seconds, source, partial(write, options.json, head))
     for text in faults:
         print(text, file=sys.stderr)
     return 1 if faults else 0

@@ -38,6 +38,13 @@ def test_a_refusal_ends_a_command_in_one_line_with_status_2(error, monkeypatch, 
     assert ended(main, monkeypatch, capsys) == (2, "python -m this: there is no GPU\n")
 
 
+def test_an_interrupt_ends_a_command_in_one_line_with_status_130(monkeypatch, capsys):
+    def main():
+        raise KeyboardInterrupt
+
+    assert ended(main, monkeypatch, capsys) == (130, "python -m this: interrupted\n")
+
+
 def test_a_bug_ends_a_command_with_its_traceback(monkeypatch, capsys):
     with pytest.raises(ZeroDivisionError):
         ended(lambda: 1 // 0, monkeypatch, capsys)

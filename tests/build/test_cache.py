@@ -3,9 +3,11 @@
 import dataclasses
 import errno
 import os
+import signal
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -71,6 +73,29 @@ def test_compiling_ahead_stops_where_it_is_interrupted(tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         compile_ahead([Interrupts(i) for i in range(1, 40)], executor=Pool(1))
     assert Compiles.times in ([1], [1, 2])
+
+
+@dataclasses.dataclass(frozen=True)
+class InterruptsItsParent(Compiles):
+    """A configuration, of which the sixth interrupts whoever has it compiled, and takes long then, as the one beside it."""
+
+    def compile(self):
+        if self.size == 6:
+            os.kill(os.getppid(), signal.SIGINT)
+        time.sleep(1.0 if self.size in (5, 6) else 0.05)
+        return "entry", bytes(self.size)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no process sends SIGINT to another one there")
+def test_an_interrupt_keeps_what_is_being_compiled_and_the_next_run_compiles_the_rest(tmp_path, monkeypatch):
+    monkeypatch.setenv("SIMLAYOUT_CACHE", str(tmp_path))
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    wanted = [InterruptsItsParent(size) for size in range(1, 13)]
+    with pytest.raises(KeyboardInterrupt):
+        compile_ahead(wanted)
+    kept = {one.size for one in wanted if cache.holds(one)}
+    assert {1, 2, 3, 6} <= kept and len(kept) < 8
+    assert compile_ahead(wanted) == len(wanted) - len(kept) and all(map(cache.holds, wanted))
 
 
 def test_what_another_assembler_made_is_compiled_again(tmp_path, monkeypatch):

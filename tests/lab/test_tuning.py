@@ -3,6 +3,7 @@
 import json
 import lzma
 from collections import Counter
+from contextlib import nullcontext
 from dataclasses import replace
 from itertools import islice
 from random import Random
@@ -24,6 +25,7 @@ from cuda_kernels.matmul.choose.choice import choose, ranked
 from cuda_kernels.matmul.choose.figures import H200
 from cuda_kernels.matmul.choose.model import Estimates
 from cuda_kernels.matmul.choose.rates import RATES
+from cuda_kernels.run import driver
 from simlayout.errors import ParseError
 from simlayout.nsight.source_page import Counted
 
@@ -128,6 +130,8 @@ def test_a_kernel_that_writes_nothing_is_refused_though_another_wrote_the_right_
 
 
 def test_what_is_measured_is_recorded_as_it_ran_and_an_interruption_keeps_it(monkeypatch, capsys):
+    saved = []
+
     def measured(library, problem, configs, seconds, source):
         if problem.M == 1:
             raise KeyboardInterrupt
@@ -141,7 +145,9 @@ def test_what_is_measured_is_recorded_as_it_ran_and_an_interruption_keeps_it(mon
     of_groups = Product(64, 32, 16, "e4m3", scaled="lines", groups=4)
     work = [(Product(8192, 32, 64), [other]), (Product(32, 8192, 64, "bf16"), [half, other]), (of_groups, [other]),
             (Product(1, 8, 8), [one])]
-    configs, products, faults = tuning.measure_all(library, work, 1e-3, Random(1))
+    faults = tuning.measure_all(library, work, 1e-3, Random(1), lambda *found: saved.append([*map(tuple, found)]))
+    assert [len(products) for _, products in saved] == [1, 2, 3]
+    configs, products = map(list, saved[-1])
     assert configs == [other, one] and faults == ["one was wrong"] * 3
     assert [tried.problem for tried in products] == [problem for problem, _ in work[:3]]
     assert [(tried.beside, tried.times) for tried in products] == [
@@ -149,6 +155,29 @@ def test_what_is_measured_is_recorded_as_it_ran_and_an_interruption_keeps_it(mon
     said = capsys.readouterr()
     assert "interrupted after 3 of 4 products" in said.err and "best       2.0 of   2, 5.000" in said.out
     assert " in 4 groups " in said.out and "5.000, 4.000: {" in said.out
+
+
+@pytest.mark.parametrize("stop, where", [(KeyboardInterrupt, 0), (KeyboardInterrupt, 2), (RuntimeError, 2)], ids=str)
+def test_the_record_has_what_was_measured_before_whatever_ends_the_run(monkeypatch, tmp_path, stop, where):
+    def measured(library, problem, configs, seconds, source):
+        if problem.K == 8 * (where + 1):
+            raise stop
+        return [10.0], [(configs[0], 2.0)], []
+
+    library = FakeLibrary()
+    library.version = "made up"
+    monkeypatch.setattr(tuning, "measure", measured)
+    monkeypatch.setattr(tuning, "torch_library", lambda why: library)
+    monkeypatch.setattr(tuning, "where_and_when", lambda module, arguments: {"device": "one"})
+    monkeypatch.setattr(tuning, "figures_of", lambda cuda, device: H200)
+    monkeypatch.setattr(driver, "cuda", lambda: SimpleNamespace(version=13000))
+    monkeypatch.setattr(tuning, "compile_ahead", lambda programs, version: len(programs))
+    path, products = tmp_path / "x.json", [f"64x64x{8 * (i + 1)}" for i in range(4)]
+    with pytest.raises(stop) if stop is RuntimeError else nullcontext():
+        tuning.main(["--json", str(path), "--most", "2", "--products", *products])
+    assert path.exists() == (where > 0)
+    if where:
+        assert [tried.problem.K for tried in tuning_record.read(path).products] == [8, 16]
 
 
 def test_a_product_of_groups_is_measured_beside_a_loop_and_torchs_own(monkeypatch):

@@ -155,6 +155,20 @@ def test_ctrl_c_keeps_the_best_so_far_and_says_so(gpu, part):
         assert "nothing is kept" in said[-1] and kept.kept(driver.cuda(), 0, PRODUCT) is None
 
 
+def test_an_interrupt_while_memory_is_freed_takes_no_result_along(gpu, monkeypatch):
+    best = fastest(gpu, 2)
+
+    def ends(watch, *_):
+        leave(watch, None, None, None)
+        raise KeyboardInterrupt
+
+    leave = measure.Stopwatch.__exit__
+    monkeypatch.setattr(measure.Stopwatch, "__exit__", ends)
+    with pytest.raises(KeyboardInterrupt):
+        measure.tune(driver.cuda(), 0, PRODUCT, 0.001)
+    assert kept.kept(driver.cuda(), 0, PRODUCT) == best and not gpu.alive
+
+
 def test_too_little_memory_is_an_error_that_says_how_much_and_leaves_nothing(gpu):
     gpu.free = 20_000
     with pytest.raises(DeviceError, match=r"has no \d+ bytes of memory left"):

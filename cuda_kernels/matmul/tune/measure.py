@@ -105,7 +105,7 @@ def tune(cuda, device, wanted, seconds=SECONDS, say: Say = quiet) -> Kept | None
             say("  interrupted: the best so far is kept")
             _keep_best(cuda, device, wanted, ready, configs[0], say)
             raise
-    return _keep_best(cuda, device, wanted, ready, configs[0], say)
+        return _keep_best(cuda, device, wanted, ready, configs[0], say)
 
 
 def run_heats(watch, ready, chosen, seconds, say):
