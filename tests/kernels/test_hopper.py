@@ -134,7 +134,8 @@ def test_promoted_sums_of_the_widest_tiles_stay_in_registers(tile_m, tmp_path):
 
 @needs_tools
 @pytest.mark.sweep
-@pytest.mark.parametrize("candidate", (*candidates()[::9], *candidates(scaled="1x128")[::7]), ids=str)
+@pytest.mark.parametrize("candidate", (*candidates()[::9], *candidates(scaled="1x128")[::7],
+                                       *candidates(("MN", "MN"))[4::31]), ids=str)
 def test_candidates_compile_without_spills(candidate, tmp_path):
     said, _ = assembled(ptx(kernel_of(candidate)), tmp_path)
     assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in said and "C751" not in said
