@@ -9,8 +9,8 @@ from places import DATA
 from cuda_kernels.bench.programs import wanted_of
 from cuda_kernels.lab import tuning_learn, tuning_record
 from cuda_kernels.matmul.choose.choice import choose, likely, ranked
-from cuda_kernels.matmul.choose.figures import FIGURES
-from cuda_kernels.matmul.choose.grouped import TOGETHER, estimated_groups, of_groups
+from cuda_kernels.matmul.choose.figures import FIGURES, H200
+from cuda_kernels.matmul.choose.grouped import TOGETHER, estimated_groups, of_groups, work_of_groups
 from cuda_kernels.matmul.choose.model import tiles_of_uneven
 from cuda_kernels.matmul.choose.wanted import Wanted
 from simlayout.errors import SimlayoutError
@@ -45,6 +45,17 @@ def test_a_tile_and_its_transpose_lie_along_the_rows_of_groups_alike():
     estimates = of_groups()
     heights = np.array([config.tile_m if config.c_major == "N" else config.tile_n for config in estimates.configs])
     assert (estimates.tile_m == heights).all() and not estimates.turned.any()
+
+
+@pytest.mark.parametrize("N, K, off_b, off_k", [(4096, 4096, 0, 0), (4104, 4096, 3, 0), (4096, 4104, 0, 3),
+                                               (4128, 4112, 1, 2)])
+def test_lines_of_an_mn_major_b_lie_along_n_for_a_tile_and_its_transpose_alike(N, K, off_b, off_k):
+    estimates = of_groups(("K", "MN"))
+    whole = estimates.tile_n % 64 == 0                       # along N; others begin within a line, too
+    turned = np.array([config.c_major == "M" for config in estimates.configs])
+    aligned = work_of_groups(estimates, 4096, N, K, 8, H200, False).aligned[:, whole]
+    assert set(turned[whole]) == {True, False} and np.allclose(aligned.sum(0), 1)
+    assert all((part > 0).all() == (part > 0).any() == (which in (off_b, off_k)) for which, part in enumerate(aligned))
 
 
 def test_more_groups_of_as_many_rows_take_longer_and_so_do_smaller_groups_of_as_many_rows_in_all():
