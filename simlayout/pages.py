@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from importlib.resources import files
 
+from simlayout.arguments import typed
 from simlayout.errors import SimlayoutError
 from simlayout.wording import meant
 
@@ -41,7 +42,8 @@ class Pages:
                  for f in files(self.package).joinpath(self.folder).iterdir() if f.name.endswith(ENDING)]
         return sorted(pages, key=lambda p: (place.get(p.name, len(place)), p.name))
 
-    def page(self, name):
+    @typed()
+    def page(self, name: str):
         """The Page of that name; SimlayoutError, with the nearest name and all that there are, if there is none."""
         known = {p.name: p for p in self.all()}
         if name not in known:

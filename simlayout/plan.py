@@ -6,6 +6,7 @@ from math import prod
 
 import numpy as np
 
+from simlayout.arguments import typed
 from simlayout.drawn import drawn_by
 from simlayout.errors import LayoutError, SimlayoutError
 from simlayout.hardware import arch_of, mma_clocks, mma_of
@@ -98,6 +99,7 @@ def is_copy(name):
     return name.startswith(("cp.async.ca", "cp.async.cg"))
 
 
+@typed(LayoutError)
 @dataclass(frozen=True)
 class Plan:
     """The tile, the warps, the stages and the accesses of a kernel.

@@ -22,6 +22,7 @@ import numpy as np
 from simlayout.algebra.aliases import AnyDType, Coordinate, Index, Shape
 from simlayout.algebra.exact import exactly
 from simlayout.algebra.layout import INDEX_LIMIT, Layout, as_index, byte_address, composition, piecewise
+from simlayout.arguments import typed
 from simlayout.drawn import drawn_by
 from simlayout.errors import LayoutError
 
@@ -48,6 +49,7 @@ class NoDomainError(LayoutError, AttributeError):
     """A composition without a layout has no coordinates and no size. `hasattr` is False for them."""
 
 
+@typed(LayoutError)
 @dataclass(frozen=True)
 class Composed(Layer):
     """layers[0](layers[1](... (layout(coordinate) + offset))): layers outermost first, then an offset, then a layout.

@@ -27,6 +27,7 @@ import numpy as np
 
 from simlayout.algebra.aliases import AnyDType, Coordinate, Index, IndexFunction, Shape
 from simlayout.algebra.dtypes import dtype_of
+from simlayout.arguments import typed
 from simlayout.drawn import drawn_by
 from simlayout.errors import LayoutError, refuse, require
 
@@ -189,7 +190,7 @@ def as_index(value):
         if value.dtype.kind not in "iub":
             raise LayoutError(f"an index must be an integer, not {value.dtype}: convert the array first")
         return value.astype(np.int64, copy=False)
-    if isinstance(value, (float, complex, str, list, tuple, type(None))):
+    if isinstance(value, (float, complex, str)) or not hasattr(type(value), "__floordiv__"):
         raise LayoutError(f"an index must be an integer or a NumPy integer array, not {type(value).__name__}")
     return value
 
@@ -293,6 +294,7 @@ def _depth(shape):
     return 1 + max(map(_depth, shape)) if isinstance(shape, tuple) else 0
 
 
+@typed(LayoutError)
 def make_layout(*layouts: Layout) -> Layout:
     """The layout whose modes are the given layouts.
 

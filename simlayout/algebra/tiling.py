@@ -19,9 +19,11 @@ from simlayout.algebra.layout import (
     from_modes,
     make_layout,
 )
-from simlayout.errors import LayoutError, require
+from simlayout.arguments import typed
+from simlayout.errors import LayoutError, require, require_ints
 
 
+@typed(LayoutError)
 def complement(layout: Layout, cotarget: Shape = 1) -> Layout:
     """The layout of the offsets that `layout` leaves out: together they reach every offset below `cotarget` once.
 
@@ -42,6 +44,7 @@ def complement(layout: Layout, cotarget: Shape = 1) -> Layout:
                               "the offsets that its smaller strides fill")
         result.append((stride // filled, filled))
         filled = stride * size
+    require_ints(LayoutError, "complement", **{f"cotarget {i}": size for i, size in enumerate(flatten(cotarget))})
     target = prod(flatten(cotarget))
     return coalesce(from_modes([*result, (-(-target // filled), filled)]))
 
@@ -56,6 +59,8 @@ def logical_divide(layout: Layout, tiler: Layout | Shape) -> Layout:
     """
     require(Layout, "logical_divide", layout)
     if isinstance(tiler, tuple):
+        if not tiler:
+            raise LayoutError("a tiler of no modes divides nothing: give the size of the tile, of each mode one")
         check_nesting(tiler)
         return by_mode(logical_divide, layout, tiler)
     tiler = as_layout(tiler)

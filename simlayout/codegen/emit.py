@@ -19,6 +19,7 @@ import numpy as np
 
 from simlayout.algebra import dtype_of
 from simlayout.algebra.exact import box_arguments, box_point
+from simlayout.arguments import typed
 from simlayout.codegen.host_cpp import compiler_of_cpp, run_cuda_text
 from simlayout.codegen.printer import WIDTH, count_operations, cuda_body, python_body, wraps
 from simlayout.codegen.reader import compile_source
@@ -59,6 +60,7 @@ class Emitted:
         return self.source
 
 
+@typed(own=("access",))
 def emit(access: Access, *, unit: str = "elements", stored_by: Access | Collection[Access] = (), arch: str | None = None,
          name: str | None = None) -> Emitted:
     """Proves an access, then returns its index function as source, compiled function and certificate.
@@ -114,7 +116,8 @@ def _is_name(text):
     return text.isascii() and text.isidentifier() and not keyword.iskeyword(text) and text not in _RESERVED
 
 
-def identifier(name):
+@typed()
+def identifier(name: str):
     """The function name for an access name.
 
     >>> identifier("load A"), identifier("2nd"), identifier("class")
@@ -157,7 +160,8 @@ def _check_range(access, expression):
                              f"0 .. 2**31 - 1, by adding a multiple of the divisor, say")
 
 
-def trace(access):
+@typed()
+def trace(access: Access):
     """The access's offset in elements as an expression of its domain's variables, or an int.
 
     Raises SimlayoutError where its index function is more than integer arithmetic.
@@ -206,7 +210,8 @@ class Points(int):
     how = ""
 
 
-def check(emitted, access, function=None, how="as plain Python"):
+@typed()
+def check(emitted: Emitted, access: Access, function: Callable | None = None, how: str = "as plain Python"):
     """Compares the emitted texts with the model on every point of the domain; returns the Points.
 
     The Python text is called on ints. The CUDA C++ text is compiled by this machine's C++ compiler (g++, c++ or clang++) and
@@ -274,14 +279,16 @@ def _check_cuda(emitted, access):
     return f"as C++ by {compiler}, at {'all' if len(numbers) == total else len(numbers)} points"
 
 
-def check_njit(emitted, access):
+@typed()
+def check_njit(emitted: Emitted, access: Access):
     """`check` of the function that `numba.njit` compiles, and of nothing else."""
     import numba
 
     return check(emitted, access, numba.njit(emitted.function), "under numba.njit")
 
 
-def index_function(access):
+@typed()
+def index_function(access: Access):
     """The index function of an access, as kernels call it: `emit` proves it and compares it with the model.
 
     It returns the address in bytes from the start of the tile, and its attribute `access_name` names the access. Tracebacks,
@@ -303,7 +310,8 @@ def _marked(emitted):
     return f'{emitted.source}\n\n{emitted.name}.access_name = "{emitted.certificate.name}"\n'
 
 
-def module_source(title, emitted):
+@typed()
+def module_source(title: str, emitted: Collection[Emitted]):
     """The text of a module of emitted functions, each marked with the access it serves. title: the first line of its
     docstring; emitted: Emitted functions. Raises SimlayoutError where two of them have one name."""
     names = [e.name for e in emitted]

@@ -2,12 +2,13 @@
 evaluated as Python. What the two languages, or ints and arrays, would answer differently is refused where it arises."""
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
 
 from simlayout.algebra.checked import Checked
+from simlayout.arguments import typed
 from simlayout.codegen.index_grammar import DIVISIONS, SHIFTS, Node, read
 from simlayout.errors import LayoutError, ParseError
 
@@ -42,7 +43,8 @@ class Index:
         return " ".join(self.text.split())
 
 
-def parse_index(text: str, names: Sequence[str]) -> "Index":
+@typed(ParseError)
+def parse_index(text: str, names: Collection[str]) -> "Index":
     """The function of `names` that a text of integer arithmetic denotes; it returns a tuple, one entry per coordinate.
 
     Raises ParseError, one line with the column, for anything outside the grammar (see `index_grammar`), for more than
@@ -81,7 +83,8 @@ class Formula:
         return f"formula({self.index.text!r}, {self.index.names})"
 
 
-def formula(text: str, names: Sequence[str] = ("row", "col")) -> "Formula":
+@typed(ParseError)
+def formula(text: str, names: Collection[str] = ("row", "col")) -> "Formula":
     """The index function of `names` that a text denotes, an offset for `equivalent` and for tiles of accesses. Errors as of
     `parse_index`.
 

@@ -20,6 +20,7 @@ from simlayout.algebra.aliases import AnyDType, IndexFunction
 from simlayout.algebra.layout import as_index, flatten
 from simlayout.algebra.swizzle_modes import SWIZZLE_MODES
 from simlayout.algebra.translate import TritonSwizzle, tma_to_swizzle, triton_to_swizzle
+from simlayout.arguments import typed
 from simlayout.codegen.index_grammar import is_word, without_comments
 from simlayout.codegen.index_text import formula
 from simlayout.errors import LayoutError, ParseError
@@ -107,6 +108,7 @@ _ARRAY = re.compile(r"(?:[\w:]+\s+)*(\w+)\s*\[\s*([1-9]\d{0,8})\s*\]\s*\[\s*([1-
 """An array of two dimensions as C++ declares it."""
 
 
+@typed(own=("text",))
 def tile(text: str, domain: Mapping[str, int] | None = None, dtype: AnyDType = "f16") -> IndexFunction:
     """The tile, with its shape, that a text in any of the notations above describes.
 

@@ -10,6 +10,7 @@ index functions cannot run anything but definitions, and calling one cannot do a
 
 import ast
 
+from simlayout.arguments import typed
 from simlayout.errors import SimlayoutError
 
 _OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod, ast.LShift, ast.RShift, ast.BitAnd, ast.BitOr,
@@ -17,7 +18,8 @@ _OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod, ast.LShift, ast
 _LIMIT = 2**63
 
 
-def compile_source(source, filename="<emitted>"):
+@typed()
+def compile_source(source: str, filename: str = "<emitted>"):
     """Reads emitted source back: {function name: function}.
 
     Raises SimlayoutError, with the line, for anything but functions of integer arithmetic (see the grammar above).

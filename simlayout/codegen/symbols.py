@@ -17,6 +17,7 @@ remainder that cannot occur disappears. And every non-negative value knows which
 
 import operator
 
+from simlayout.arguments import typed
 from simlayout.codegen.sums import (
     Expr,
     add,
@@ -30,13 +31,14 @@ from simlayout.codegen.sums import (
     split,
     sum_of,
 )
+from simlayout.errors import SimlayoutError
 
 
-def symbol(name, size):
+@typed()
+def symbol(name: str, size: int):
     """A variable with values 0 .. size - 1."""
-    size = operator.index(size)
     if size < 1:
-        raise ValueError(f"symbol {name!r} needs at least one value, got size {size}")
+        raise SimlayoutError(f"symbol {name!r} needs at least one value, got size {size}")
     return 0 if size == 1 else Expr("var", (name,), 0, size - 1)
 
 

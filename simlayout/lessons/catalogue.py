@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from importlib.resources import files
 
+from simlayout.arguments import typed
 from simlayout.errors import SimlayoutError
 from simlayout.lessons.notebook import notebook_text
 from simlayout.lessons.translation import columns, translated
@@ -59,7 +60,8 @@ class Lesson:
                 f"exercises {', '.join(self.exercises)}")
 
 
-def lessons(language="en"):
+@typed()
+def lessons(language: str = "en"):
     """All Lessons in a language, in order; SimlayoutError for a language that there is not.
 
     >>> lessons("zh")[0].file
@@ -70,7 +72,8 @@ def lessons(language="en"):
                  for number, file, minutes, titles in _ROWS)
 
 
-def lesson(number, language="en"):
+@typed()
+def lesson(number: int, language: str = "en"):
     """The Lesson of that number in a language; SimlayoutError, with the numbers that there are, if there is none.
 
     >>> lesson(5).title
@@ -82,7 +85,8 @@ def lesson(number, language="en"):
     return known[number]
 
 
-def theory(language="en"):
+@typed()
+def theory(language: str = "en"):
     """The model on a page, Markdown whose examples are doctests: what it says, what it cannot say, where it was measured.
 
     Raises SimlayoutError for a language that there is not.
@@ -94,7 +98,8 @@ def theory(language="en"):
     return text if language == LANGUAGES[0] else translated(theory(), text)
 
 
-def teaching(language="en"):
+@typed()
+def teaching(language: str = "en"):
     """How to teach with the lessons, on a page, Markdown; SimlayoutError for a language that there is not.
 
     >>> print(teaching().splitlines()[0])

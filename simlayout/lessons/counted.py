@@ -8,6 +8,7 @@ from textwrap import wrap
 
 import numpy as np
 
+from simlayout.arguments import typed
 from simlayout.errors import SimlayoutError
 from simlayout.hardware.tables.arch import LANES
 from simlayout.lessons.translation import columns
@@ -107,7 +108,8 @@ class Measured:
         return f"{self.value} {self.what}\n({WHERE}; {self.record})"
 
 
-def measured(what, access=None):
+@typed()
+def measured(what: str, access=None):
     """The Measured of a row: wavefronts per instruction of a pattern ("ld.shared.b32 stride 2") or of an access of a kernel
     ("mma_base, 1 stage", "load A"); or a number of a whole kernel ("mma_base, 4 stages"). SimlayoutError if there is none.
 
@@ -131,7 +133,8 @@ def measured(what, access=None):
                          "simlayout.lessons.counted")
 
 
-def beside(guess, model, *counted, language="en"):
+@typed()
+def beside(guess, model, *counted, language: str = "en"):
     """Prints a guess, the model's answer and measured numbers beneath one another.
 
     guess: what was guessed, None if nothing was; model: what simlayout says; counted: Measured, or other things that were;
@@ -143,6 +146,8 @@ def beside(guess, model, *counted, language="en"):
     measured    32 wavefronts
                 (one NVIDIA H200, Nsight Compute 2025.3.1; h200_cases.npz)
     """
+    if language not in LABELS:
+        raise SimlayoutError(f"no labels in {language!r}; there are {', '.join(LABELS)}")
     ours, models, hardware, none = LABELS[language]
     rows = [(ours, none if guess is None else guess), (models, model), *((hardware, one) for one in counted)]
     for label, value in rows:

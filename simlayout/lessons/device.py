@@ -4,8 +4,13 @@ A notebook runs on machines that nobody chose: on Colab the GPU is too old for c
 CUDA target of its own or an older numba-cuda. None of that may end a lesson.
 """
 
+from collections.abc import Callable
 
-def gpu_or_cpu(problem, gpu, cpu):
+from simlayout.arguments import typed
+
+
+@typed()
+def gpu_or_cpu(problem: Callable, gpu: Callable, cpu: Callable):
     """What gpu() returns; or, where no GPU does it, what cpu() returns, after a sentence that says why.
 
     problem: called without arguments; why no GPU can do it, as a sentence, or None (`cuda_kernels.run.device.gpu_problem`).

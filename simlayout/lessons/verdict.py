@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 
+from simlayout.arguments import typed
 from simlayout.errors import SimlayoutError, VerificationError
 from simlayout.hardware.banks.explain import WIDTH
 from simlayout.lessons.exercises.asking import Refused, Right
@@ -59,7 +60,8 @@ def exercises(number):
     return import_module(f"simlayout.lessons.exercises.{_MODULES[number]}").EXERCISES
 
 
-def check(exercise, answer, hints=1, language="en"):
+@typed(own=("hints",))
+def check(exercise: str, answer, hints: int = 1, language: str = "en"):
     """Checks an answer to an exercise.
 
     exercise: its id, "1.1" to "10.2". answer: what the exercise asks for; None: not answered yet. hints: of a wrong answer
@@ -74,7 +76,7 @@ def check(exercise, answer, hints=1, language="en"):
     (hints=3 says what kind of change helps)
     """
     one = _exercise(exercise)
-    if hints not in (1, 2, 3):
+    if not isinstance(hints, int) or hints not in (1, 2, 3):
         raise SimlayoutError(f"hints={hints!r}: 1 tells what fails, 2 also where to look, 3 also what kind of change helps")
     if language not in HINTS:
         raise SimlayoutError(f"no hints in {language!r}; there are {', '.join(HINTS)}")

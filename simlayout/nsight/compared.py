@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from os.path import basename
 
+from simlayout.arguments import typed
 from simlayout.errors import SimlayoutError
 from simlayout.nsight.predicted import Place, Prediction, Sums
 from simlayout.nsight.reports import COUNTERS, Launch, short
@@ -166,6 +167,7 @@ def _listed(launches):
 
 # ---- line by line ------------------------------------------------------------------------------------------------------
 
+@typed()
 def compare(launch: Launch, prediction: Prediction | None = None) -> Comparison:
     """The Comparison of a launch with a prediction for the same kernel (see `chosen`)."""
     if not launch.has_lines:

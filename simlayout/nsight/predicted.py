@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from simlayout.arguments import typed
 from simlayout.errors import SimlayoutError
 from simlayout.hardware.tables.instructions import class_of
 from simlayout.programs.declarations import Edit
@@ -61,6 +62,7 @@ class Prediction:
         return made
 
 
+@typed()
 def predictions(path: str | Path) -> list[Prediction]:
     """The kernels of a JSON file of `simlayout run`. Raises SimlayoutError if it is not one."""
     try:

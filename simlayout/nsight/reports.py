@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from simlayout.arguments import typed
 from simlayout.errors import DeviceError, SimlayoutError
 from simlayout.nsight.source_page import METRICS, Counted, named
 
@@ -105,6 +106,7 @@ def short(name: str) -> str:
 
 # ---- reading -----------------------------------------------------------------------------------------------------------
 
+@typed()
 def launches(path: str | Path) -> list[Launch]:
     """All launches of a report, or of the CSV of a source page, in their order.
 

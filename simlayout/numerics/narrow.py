@@ -12,6 +12,7 @@ from functools import lru_cache
 import numpy as np
 
 from simlayout.algebra.aliases import ArrayLike
+from simlayout.arguments import typed
 from simlayout.errors import InstructionError
 from simlayout.hardware.tables.provenance import Provenance
 from simlayout.hardware.tables.tcgen05 import Kind, kind_of
@@ -143,6 +144,7 @@ NARROW_RULES = {
 """Kind -> its NarrowRules; where there are two, they differ. Of the kinds with one, MMA-Sim has the same rule."""
 
 
+@typed(InstructionError, own=("types",))
 def narrow_mma(kind: str, a: ArrayLike, b: ArrayLike, c: ArrayLike | None = None, scale_a: ArrayLike | None = None,
                scale_b: ArrayLike | None = None, *, types: tuple[str, str], d: str = "f32", scale: str = "ue8m0",
                source: str | None = None) -> np.ndarray:
@@ -194,7 +196,7 @@ def _checked(row: Kind, a, b, c, scale_a, scale_b, types, d, scale):
     if not isinstance(types, tuple | list) or len(types) != 2:
         fail(f"types are those of A and B, as in ('e4m3', 'e2m1'), not {types!r}")
     for letter, name in zip("AB", types, strict=True):
-        if name not in dict(row.formats):
+        if not isinstance(name, str) or name not in dict(row.formats):
             fail(f"no {letter} of {name}; it has {', '.join(t for t, _ in row.formats)}")
     if d not in dict(row.results):
         fail(f"no D of {d}; it has {', '.join(t for t, _ in row.results)}")

@@ -4,6 +4,7 @@ import numpy as np
 
 from simlayout.algebra.aliases import ArrayLike
 from simlayout.algebra.dtypes import TYPES
+from simlayout.arguments import typed
 from simlayout.errors import InstructionError
 from simlayout.hardware.tables.arch import DEFAULT_ARCH
 from simlayout.hardware.tables.tensor_ops import tensor_op
@@ -11,6 +12,7 @@ from simlayout.numerics.arithmetic import compute
 from simlayout.numerics.rules import rule
 
 
+@typed(InstructionError, own=("name",))
 def mma(name: str, a: ArrayLike, b: ArrayLike, c: ArrayLike | None = None, arch: str = DEFAULT_ARCH) -> np.ndarray:
     """d = a b + c as one tensor-core instruction computes it: the same bits as the hardware.
 
@@ -42,6 +44,7 @@ def mma(name: str, a: ArrayLike, b: ArrayLike, c: ArrayLike | None = None, arch:
     return _multiplied(op, rule(name, arch), a, b, c)
 
 
+@typed(InstructionError, own=("name",))
 def gemm(name: str, a: ArrayLike, b: ArrayLike, c: ArrayLike | None = None, arch: str = DEFAULT_ARCH) -> np.ndarray:
     """a b + c as a kernel computes it whose loop over K repeats one instruction, in ascending order of K.
 

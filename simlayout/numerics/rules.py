@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from functools import lru_cache
 
+from simlayout.arguments import typed
+from simlayout.errors import InstructionError
 from simlayout.hardware.tables.arch import ARCHES, DEFAULT_ARCH, arch_of
 from simlayout.hardware.tables.mma import MMAS
 from simlayout.hardware.tables.provenance import Provenance
@@ -98,6 +100,7 @@ _TABLE = (
 )
 
 
+@typed(InstructionError)
 @lru_cache(None)
 def rule(name: str, arch: str = DEFAULT_ARCH) -> Rule:
     """The Rule of an instruction on an architecture, with its provenance.

@@ -6,6 +6,8 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from simlayout.algebra.dtypes import TYPES
+from simlayout.arguments import typed
+from simlayout.errors import InstructionError
 from simlayout.hardware import fragment
 from simlayout.hardware.tables.arch import DEFAULT_ARCH, LANES
 from simlayout.hardware.tables.tensor_ops import tensor_op
@@ -106,6 +108,7 @@ def _places(f):
     return places
 
 
+@typed(InstructionError)
 @lru_cache(None)
 def warp_mma(name: str, arch: str = DEFAULT_ARCH) -> WarpMma:
     """The WarpMma of a name of mma.sync, such as "m16n8k16.f32.f16.f16.f32", on an architecture.

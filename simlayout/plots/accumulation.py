@@ -9,6 +9,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from simlayout.arguments import typed
 from simlayout.errors import SimlayoutError
 from simlayout.numerics import gemm
 from simlayout.numerics.formats import exact, nearest
@@ -43,6 +44,7 @@ class Curve:
     errors: tuple[float, ...]
 
 
+@typed()
 @lru_cache(None)
 def accumulated(depths: tuple[int, ...] = DEPTHS) -> tuple[Curve, ...]:
     """The Curves of 64 x 16 sums of products of e4m3 numbers, random normal ones and their absolute values; depths:
@@ -85,6 +87,7 @@ def _off(sums, right):
     return float(f"{np.sqrt(np.mean((sums - right) ** 2) / np.mean(right**2)):.3g}")
 
 
+@typed()
 def lost_by_depth(curves: Sequence[Curve], ax: Axes | None = None,
                   title: str = "What a sum of e4m3 products loses in the tensor core") -> Axes:
     """Draws errors against K, both logarithmic; returns the Axes. ax: where to draw; None makes a figure.

@@ -5,6 +5,7 @@ Sizes are inches and points on a 13.33 x 7.5 inch slide, where no text is under 
 
 from collections.abc import Sequence
 
+from simlayout.arguments import typed
 from simlayout.errors import SimlayoutError, require
 from simlayout.hardware.banks.analysis import Analysis
 from simlayout.hardware.banks.model import BANKS
@@ -120,6 +121,7 @@ def _coordinate_text(part):
     return f"({', '.join(map(_coordinate_text, part))})" if isinstance(part, tuple) else taught_text(part)
 
 
+@typed()
 def comparison(before: Analysis, after: Analysis, index: int = 0, titles: Sequence[str] = ("before", "after"),
                ax: SeveralAxes | None = None, title: str = "") -> tuple[Axes, ...]:
     """Draws access `index` of two Analyses side by side, to one scale; returns the two Axes. title: of both, on one line.
@@ -136,6 +138,8 @@ def comparison(before: Analysis, after: Analysis, index: int = 0, titles: Sequen
     """
     require(Analysis, "comparison", before, after)
     analyses = before, after
+    if len(titles) != 2:
+        raise SimlayoutError(f"comparison: titles are two texts, not {len(titles)}")
     phase_lists, titles = [phases(a, index) for a in analyses], [wrapped(t, 62, 3) for t in titles]
     rows, separate = max(map(_rows, phase_lists)), own_axes(ax, 2)
     if separate:

@@ -13,6 +13,7 @@ import numpy as np
 from simlayout.algebra import dtype_of
 from simlayout.algebra.layout import flatten
 from simlayout.algebra.notation import in_two_modes
+from simlayout.arguments import typed
 from simlayout.errors import LayoutError, SimlayoutError, require
 from simlayout.hardware.banks.copies import survivors, wavefront_of
 from simlayout.hardware.banks.model import WORD_BYTES
@@ -124,6 +125,7 @@ def neighbour_step(access):
                       f"column of its tile, so that they are no cell of a picture{nest}")
 
 
+@typed(own=("indices",))
 def touched(access: Access, indices: Sequence[int] = (0,), colour: str = "instruction", title: str = "",
             whole: bool = False) -> Panel:
     """The Panel of the tile's part that some instructions touch: each cell is what one lane moves, with its number.
@@ -180,6 +182,7 @@ def _without_gaps(panel):
     return panel.within(HIGH)
 
 
+@typed(own=("indices",))
 def in_memory(access: Access, indices: Sequence[int] = (0,), colour: str = "instruction", title: str = "",
               leading: int | None = None) -> Panel:
     """The Panel of the lines of shared memory that some instructions touch; words of further wavefronts are marked.
@@ -295,6 +298,7 @@ def _gaps(shown):
     return (((), LEFT_OUT),) if shown and shown[-1] - shown[0] >= len(shown) else ()
 
 
+@typed(own=("indices",))
 def copy_map(access: Access, indices: Sequence[int] = (0,), colour: str = "instruction", title: str = "",
              ax: SeveralAxes | None = None) -> tuple[Axes, ...]:
     """Draws some instructions of an access: the tile by rows and columns, and shared memory; returns the two Axes.
@@ -314,6 +318,7 @@ def copy_map(access: Access, indices: Sequence[int] = (0,), colour: str = "instr
     return together(panels, across, title, ax)
 
 
+@typed(own=("indices",))
 def copies(access: Access, indices: Sequence[int] = (0,), colour: str = "instruction", ax: Axes | None = None) -> Axes:
     """Draws which element each thread of an access moves (see `touched`); returns the Axes.
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from simlayout.arguments import typed
 from simlayout.errors import SimlayoutError
 from simlayout.files import write_whole
 from simlayout.plots.aliases import Drawing
@@ -40,6 +41,7 @@ def figure_of(drawn):
     return figures.pop()
 
 
+@typed()
 def rendered(drawn: Drawing, kind: str = "svg") -> bytes:
     """A picture as the bytes of an SVG (text as text, no date: equal figures are equal bytes) or PNG file.
 

@@ -6,6 +6,7 @@ from numbers import Integral
 
 import numpy as np
 
+from simlayout.arguments import typed
 from simlayout.errors import LayoutError, SimlayoutError, require
 from simlayout.hardware import Fragment, LdmatrixChoice
 from simlayout.hardware import fragment as fragment_of
@@ -199,6 +200,7 @@ def fragment(which: Fragment, rows: int | range | None = None, columns: int | No
     return draw(table(which, rows, columns), ax)
 
 
+@typed()
 def choice(chosen: LdmatrixChoice, copy: int = 0) -> Panel:
     """The Panel of an LdmatrixChoice: the warp's tile, which lane names which 16 bytes, and the register they come to.
 

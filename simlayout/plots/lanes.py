@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from simlayout.algebra.aliases import ArrayLike
+from simlayout.arguments import typed
 from simlayout.errors import SimlayoutError, require
 from simlayout.hardware.banks.analysis import Analysis
 from simlayout.hardware.banks.model import WORD_BYTES
@@ -23,6 +24,7 @@ KIND = "ideal", "excess"
 GAP = 0.6                                   # rows between phases
 
 
+@typed()
 def phase_rows(analysis: Analysis, index: int = 0, only: Sequence[int] | None = None,
                coordinates: Sequence[ArrayLike] | None = None, title: str = "") -> Panel:
     """The Panel of instruction `index` of an Analysis: a row per lane, its banks across, phase by phase.
@@ -112,6 +114,7 @@ def of_access(access, index=0, only=None, title=""):
                       title or f"{access.instruction} of {tile_name(access.tile)}, {access.dtype}")
 
 
+@typed()
 def matrix_phases(access: Access, index: int = 0, only: Sequence[int] | None = None, ax: Axes | None = None) -> Axes:
     """Draws the phases of an instruction of an Access; returns the Axes.
 

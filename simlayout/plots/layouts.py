@@ -9,6 +9,7 @@ from simlayout.algebra.aliases import AnyDType, IndexFunction
 from simlayout.algebra.composed import Layer
 from simlayout.algebra.layout import flatten
 from simlayout.algebra.notation import as_layout, in_two_modes
+from simlayout.arguments import typed
 from simlayout.errors import LayoutError
 from simlayout.hardware.banks.model import BANKS, WORD_BYTES
 from simlayout.plots.aliases import Axes, SeveralAxes
@@ -80,6 +81,7 @@ def cells(at, size):
     return (run(at.T, size), 1) if across == 1 else (1, across)
 
 
+@typed(own=("tile",))
 def logical(tile: IndexFunction, by: str = "offset", dtype: AnyDType = "f16") -> Panel:
     """The Panel of a tile by rows and columns: each cell shows where its element lies.
 
@@ -175,6 +177,7 @@ def bank_numbers(banks=BANKS):
     return numbers(banks, 4)
 
 
+@typed(own=("tile",))
 def layout(tile: IndexFunction, by: str = "offset", dtype: AnyDType = "f16", ax: Axes | None = None) -> Axes:
     """Draws a tile by its rows and columns (see `logical`); returns the Axes.
 
@@ -187,6 +190,7 @@ def layout(tile: IndexFunction, by: str = "offset", dtype: AnyDType = "f16", ax:
     return draw(logical(tile, by, dtype), ax)
 
 
+@typed(own=("tile",))
 def layout_map(tile: IndexFunction, by: str = "offset", dtype: AnyDType = "f16",
                ax: SeveralAxes | None = None) -> tuple[Axes, ...]:
     """Draws a tile twice: its coordinates and where they lie, and shared memory and what lies there; returns the two Axes.

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from simlayout.arguments import typed
 from simlayout.errors import SimlayoutError
 from simlayout.hardware.tables.instructions import instruction
 from simlayout.plots.panel import Box, Panel
@@ -23,6 +24,7 @@ UNORDERED = "red frame and bar: nothing orders these two ({})"
 TALL = 0.24                                 # inches: a warp
 
 
+@typed()
 def order(run: Callable[[], Any], part: int = 0, title: str = "", warps: Collection[int] = ()) -> Panel:
     """The Panel of what the warps of the first CTA of a run do with shared memory, one event in each column, in the order in
     which the CPU machine executes: a row for each warp, barriers across all of them. Two accesses that nothing orders have a

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from simlayout.arguments import typed
 from simlayout.errors import SimlayoutError, require
 from simlayout.plots import style
 from simlayout.plots.aliases import Axes, SeveralAxes
@@ -164,6 +165,7 @@ def draw(panel: Panel, ax: Axes | None = None) -> Axes:
     return ax
 
 
+@typed()
 def together(panels: Sequence[Panel], across: int | Sequence[int] | None = None, title: str = "",
              ax: SeveralAxes | None = None) -> tuple[Axes, ...]:
     """Draws several panels, `across` of them beside each other (None: all); returns a tuple of their Axes, in order.

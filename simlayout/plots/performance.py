@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, log
 
+from simlayout.arguments import typed
 from simlayout.errors import SimlayoutError
 from simlayout.plots.aliases import Axes
 from simlayout.plots.library import matplotlib, shown_figure
@@ -52,6 +53,7 @@ class Bar:
     where: str = ""
 
 
+@typed()
 def share_by_size(dots: Sequence[Dot], ax: Axes | None = None, title: str = "matmul beside cuBLAS") -> Axes:
     """Draws shares of cuBLAS against the size of products; returns the Axes.
 
@@ -69,6 +71,7 @@ def share_by_size(dots: Sequence[Dot], ax: Axes | None = None, title: str = "mat
     return ax
 
 
+@typed()
 def share_by_waves(dots: Sequence[Dot], ax: Axes | None = None,
                    title: str = "matmul beside cuBLAS, by how often its tiles fill the GPU") -> Axes:
     """Draws shares of cuBLAS against waves of tiles; returns the Axes.
@@ -90,6 +93,7 @@ def share_by_waves(dots: Sequence[Dot], ax: Axes | None = None,
     return ax
 
 
+@typed()
 def ladder(bars: Sequence[Bar], ax: Axes | None = None, title: str = "share of cuBLAS") -> Axes:
     """Draws Bars from the top downwards, measured shares as bars and published ones as diamonds; returns the Axes.
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from simlayout.arguments import typed
 from simlayout.errors import SimlayoutError, refuse, require
 from simlayout.plots import style
 from simlayout.plots.aliases import Axes
@@ -42,6 +43,7 @@ def run_watched(work):
     return [(e.access, e.instruction, e.addresses) for e in events if e.kind == "access"]
 
 
+@typed()
 def timeline(events: Iterable[tuple], copies: Mapping[str, Mapping[int, int]], loads: Mapping[str, Mapping[int, int]],
              title: str = "") -> Timeline:
     """The Timeline of events (of `run_watched`).
@@ -94,6 +96,7 @@ def _spans(runs):
     return sorted(spans, key=lambda s: (s.start, s.stage))
 
 
+@typed()
 def of_kernel(kernel: Any, steps: int = 8) -> Timeline:
     """The Timeline of a GEMM kernel of `cuda_kernels`, for one tile of C and so many K steps.
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from simlayout.arguments import typed
 from simlayout.errors import SimlayoutError
 from simlayout.hardware.tables.instructions import instruction
 from simlayout.plots.timelines import Span, TmaTimeline, clocks, wavefronts
@@ -26,7 +27,8 @@ MANY = 64
 """Tiles that no grid of the CPU machine covers at once, if its CTAs stay."""
 
 
-def tma_timeline(events: "Iterable[Event]", steps: int = 1, title: str = "",
+@typed()
+def tma_timeline(events: Iterable["Event"], steps: int = 1, title: str = "",
                  cta: tuple[int, int, int] = (0, 0, 0)) -> TmaTimeline:
     """The TmaTimeline of a CTA from the Events of a run (`simlayout.machine.watching`).
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from simlayout.arguments import typed
 from simlayout.errors import SimlayoutError, refuse, require
 from simlayout.kernel import AccessCount, Problem
 from simlayout.plan import is_copy
@@ -55,6 +56,7 @@ class Sheet:
     clocks: tuple = ()
 
 
+@typed()
 def sheet_of(counts: Iterable[AccessCount], title: str, bounds: str = "", clocks: tuple = ()) -> Sheet:
     """The Sheet of some AccessCounts; SimlayoutError if there are none.
 
@@ -70,6 +72,7 @@ def sheet_of(counts: Iterable[AccessCount], title: str, bounds: str = "", clocks
                                    getattr(c, "bytes", 0), c.exact) for c in counts), bounds, clocks)
 
 
+@typed()
 def plan_sheet(plan: Any, problem: tuple[int, int, int] = PROBLEM, name: str = "", dtype: str = "") -> Sheet:
     """The Sheet of a plan (anything with `predict(M, N, K)`) for one problem. name, dtype: of the kernel, for the title."""
     if not hasattr(plan, "predict"):
@@ -133,6 +136,7 @@ def sheet(summary: Sheet, ax: Axes | None = None) -> Axes:
     return ax
 
 
+@typed()
 def sheets(summaries: Sequence[Sheet], title: str = "", ax: Axes | None = None) -> Axes:
     """Draws several Sheets as a bar each, to compare them: ideal, then the excess of each access; returns the Axes.
 

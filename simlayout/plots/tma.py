@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from simlayout.algebra.swizzle_modes import SWIZZLE_MODES, swizzle_mode
+from simlayout.arguments import typed
 from simlayout.errors import SimlayoutError, require
 from simlayout.hardware.banks.model import BANKS, WORD_BYTES
 from simlayout.hardware.matrix.tma import TensorMap
@@ -22,6 +23,7 @@ SPANS = {str(mode): span for span, mode in SWIZZLE_MODES.items()}
 WORDS = "numbers: row of the box, 16-byte chunk of the row; colour: that chunk"
 
 
+@typed()
 def landing(tensor_map: TensorMap, most: int = 64) -> Panel:
     """The Panel of a TensorMap's box in shared memory: lines of 128 bytes, and the chunk of the box that lies in each place.
 
@@ -69,6 +71,7 @@ def tma(tensor_map: TensorMap, ax: Axes | None = None) -> Axes:
     return draw(landing(tensor_map), ax)
 
 
+@typed()
 def tma_modes(spans: Sequence[int] = tuple(SWIZZLE_MODES), ax: SeveralAxes | None = None) -> tuple[Axes, ...]:
     """Draws 1024 bytes in several swizzle modes (spans in bytes); returns a tuple of Axes, one per mode.
 

@@ -2,6 +2,7 @@
 
 import re
 
+from simlayout.arguments import typed
 from simlayout.errors import SimlayoutError, require
 from simlayout.hardware.matrix.scale_factors import BLOCK_COLUMNS, BLOCK_ROWS, ScalesInTmem, scale_layout
 from simlayout.hardware.matrix.tmem import TMEM_LANES, Accumulator, accumulator
@@ -19,6 +20,7 @@ SHOWN = (0, 1, 2, 31)
 LANE = "TMEM lane"
 
 
+@typed()
 def accumulator_panel(made: Accumulator, cta: int = 0) -> Panel:
     """The Panel of the tensor memory of a CTA under an Accumulator: blocks of 16 lanes, and the rows and columns of D there.
 

@@ -4,6 +4,7 @@ import numpy as np
 
 from simlayout.algebra import dtype_of
 from simlayout.algebra.swizzle_modes import swizzle_mode
+from simlayout.arguments import typed
 from simlayout.errors import require
 from simlayout.hardware.banks.model import BANKS, WORD_BYTES
 from simlayout.hardware.matrix.operand_tile import K_BYTES, OperandTile
@@ -14,6 +15,7 @@ CORE_ROWS = 8               # of a core matrix, each of 16 bytes (PTX ISA, wgmma
 FIRST = "frame: the first core matrix, 8 rows of 16 bytes"
 
 
+@typed()
 def operand_panel(tile: OperandTile, name: str = "A", most: int = 64) -> Panel:
     """The Panel of an operand's tile in shared memory: lines of 128 bytes, and what its descriptors read in each place.
 

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
+from simlayout.arguments import typed
 from simlayout.hardware import arch_of
 from simlayout.wording import counted
 
@@ -63,6 +64,7 @@ class Certificate:
         return {**asdict(self), "claims": list(self.claims), "excess": self.excess}
 
 
+@typed()
 def digest(offsets: np.ndarray) -> str:
     """SHA-256 over the shape and the int64 values of an offset table, as hex.
 

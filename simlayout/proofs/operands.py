@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from simlayout.arguments import typed
 from simlayout.errors import LayoutError, VerificationError, require
 from simlayout.hardware.matrix.descriptor import Descriptor
 from simlayout.hardware.matrix.operand_tile import K_BYTES, operand_addresses
@@ -14,6 +15,7 @@ from simlayout.hardware.tables.operand_readers import operand_reader
 from simlayout.proofs.certificate import Certificate, digest
 
 
+@typed(LayoutError)
 def prove_operand(tensor: TensorMap, loads: Sequence[tuple[Sequence[int], int]], descriptors: Sequence[Descriptor | int],
                   rows: int, origin: tuple[int, int] = (0, 0), major: str = "K",
                   element: Callable[..., Any] | None = None, reader: str = "wgmma") -> Certificate:
@@ -52,6 +54,7 @@ def prove_operand(tensor: TensorMap, loads: Sequence[tuple[Sequence[int], int]],
                        dtype=tensor.dtype, arch=operand_reader(reader).arch, digest=digest(read))
 
 
+@typed(LayoutError)
 def prove_tile(tensor: TensorMap, loads: Sequence[tuple[Sequence[int], int]], addresses: np.ndarray,
                origin: tuple[int, int] = (0, 0)) -> Certificate:
     """Proves that a layout has every element of a tile at the bytes to which TMA loaded it.

@@ -11,6 +11,7 @@ from math import gcd, lcm
 
 import numpy as np
 
+from simlayout.arguments import typed
 from simlayout.errors import LayoutError, SimlayoutError
 from simlayout.hardware import analyze
 from simlayout.hardware.banks.copies import LINE_BYTES
@@ -23,6 +24,7 @@ NO_LEADING = ("the copy's source counts too, and where its rows begin was not gi
               "row): this is what the destinations cost")
 
 
+@typed(LayoutError, own=("element",))
 @dataclass(frozen=True)
 class Source:
     """What a copy of a GEMM reads.

@@ -95,7 +95,7 @@ def _check_roles(access, stored_by):
 
 def _tile_claims(tile):
     """A tile's own claims, one-to-one and in bounds, and its offsets, int64 [coordinates]."""
-    if not hasattr(tile, "shape") or not hasattr(tile, "offsets"):
+    if not all(hasattr(tile, name) for name in ("shape", "offsets", "size")):
         raise VerificationError(f"{tile_name(tile)} has no domain of its own: verify a layout, a Tile of the function, or "
                                 "an Access that names its domain")
     offsets = np.asarray(tile.offsets(), np.int64).reshape(-1)

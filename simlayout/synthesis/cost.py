@@ -1,12 +1,15 @@
 """What each access costs in a layout, what it must cost in any, and a better layout that is found at once."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
 
 from simlayout.algebra import Composed, Layout
+from simlayout.arguments import typed
 from simlayout.errors import SimlayoutError
 from simlayout.hardware.banks.model import WORD_BYTES
+from simlayout.proofs import Access
 from simlayout.synthesis.kernels import plain_tile
 from simlayout.synthesis.result import Candidate
 from simlayout.synthesis.search import search
@@ -46,7 +49,8 @@ class Cost:
                 f"banks, and its lanes want the same {WORD_BYTES} bytes of more chunks than that at once")
 
 
-def costs(accesses):
+@typed()
+def costs(accesses: Collection[Access]):
     """The Cost of each of some accesses to one tile, in the tile that they have.
 
     >>> import simlayout as sl
@@ -57,6 +61,8 @@ def costs(accesses):
     >>> [(c.access.name, c.excess, c.least) for c in costs([rows, columns])]
     [('rows', 0, 0), ('columns', 96, 96)]
     """
+    if not accesses:
+        raise SimlayoutError("costs takes at least one Access")
     widest = max(accesses, key=lambda a: a.bytes)
     return tuple(_cost(access, widest) for access in accesses)
 
@@ -88,7 +94,8 @@ def _least(addresses, used, chunk, line):
     return -(-words_of_place.max(axis=1) * chunk // line)
 
 
-def better_layout(*accesses):
+@typed()
+def better_layout(*accesses: Access):
     """The Candidate of least excess among the plain tile of an access, or of several to one tile, and its swizzles and
     paddings, if it has less excess than they have; None if there is none, or if looking would take longer than a moment.
     The plain tile of a mere function has rows as long as the accesses reach.

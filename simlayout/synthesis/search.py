@@ -12,6 +12,7 @@ import numpy as np
 from simlayout.algebra import Tile
 from simlayout.algebra.aliases import Progress
 from simlayout.algebra.composed import join
+from simlayout.arguments import typed
 from simlayout.errors import LayoutError, SimlayoutError
 from simlayout.hardware import analyze, arch_of
 from simlayout.proofs import Access
@@ -32,6 +33,7 @@ F2_CANDIDATES = 32
 """At least this many layouts of the family f2, all with its least excess, are compared by their operations."""
 
 
+@typed(own=("accesses", "families", "layers", "limit", "budget"))
 def search(accesses: Access | Sequence[Access], families: Sequence[str] = ("swizzle",), layers: int = 1, limit: int = 10,
            budget: int | None = None, progress: Progress | None = None, executor: Executor | None = None, *,
            tma: bool = False, base: int | None = None) -> SearchResult:

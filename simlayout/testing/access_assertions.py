@@ -4,12 +4,13 @@ What fails raises CounterexampleError, an AssertionError: its text explains and 
 `counterexample` holds the two. Arguments that make no sense raise the library's own errors, which are ValueErrors.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import overload
 
 import numpy as np
 
 from simlayout.algebra.aliases import ArrayLike, IndexFunction
+from simlayout.arguments import typed
 from simlayout.errors import SimlayoutError
 from simlayout.hardware import Analysis, Instruction, analyze
 from simlayout.hardware.tables.arch import DEFAULT_ARCH
@@ -22,6 +23,7 @@ from simlayout.testing.trace_assertions import Line, assert_trace_wavefronts
 from simlayout.wording import counted
 
 
+@typed(own=("subject", "for_"))
 def assert_conflict_free(subject: Access | Plan | Analysis | IndexFunction, *, for_: Sequence[Access] = (),
                          active: ArrayLike | None = None, arch: str | None = None) -> None:
     """No instruction of an access has two lanes that wait for each other: its wavefronts are those without any conflict.
@@ -59,7 +61,8 @@ wavefronts, 4 without them, in 1 of 1
     what mends it: Sw<3,3,3> o (16,64):(64,1) is free of conflicts
     """
     __tracebackhide__ = True
-    for one in subjects(subject, (for_,) if isinstance(for_, Access) else tuple(for_), active, arch):
+    several = isinstance(for_, Iterable) and not isinstance(for_, Access)
+    for one in subjects(subject, tuple(for_) if several else (for_,), active, arch):
         waiting = one.analysis.wavefronts > one.free
         if waiting.any():
             index = int(np.argmax(waiting))

@@ -21,6 +21,8 @@ except ModuleNotFoundError:
 
 from simlayout.algebra import Layout, Rotation, Swizzle, dtype_of
 from simlayout.algebra.aliases import AnyDType, IndexFunction
+from simlayout.algebra.checked import MOST_SHIFT
+from simlayout.arguments import typed
 from simlayout.errors import LayoutError, require_ints
 from simlayout.hardware import INSTRUCTIONS, Instruction
 from simlayout.hardware import instruction as instruction_of
@@ -140,6 +142,7 @@ def _spread(shape, sizes, order, gaps):
 
 # ---- permutations of offsets -----------------------------------------------------------------------------------------
 
+@typed(LayoutError)
 def swizzles(*, min_bits: int = 0, max_bits: int = 3, min_base: int = 0, max_base: int = 4, min_shift: int = -5,
              max_shift: int = 5) -> SearchStrategy[Swizzle]:
     """A Swizzle, always bijective: |shift| is at least bits. It shrinks towards fewer bits, then a smaller base and shift.
@@ -150,6 +153,8 @@ def swizzles(*, min_bits: int = 0, max_bits: int = 3, min_base: int = 0, max_bas
     >>> smallest(swizzles(min_base=3), lambda swizzle: swizzle(192) != 192)
     Swizzle(1, 3, 3)
     """
+    if max(map(abs, (min_bits, max_bits, min_base, max_base, min_shift, max_shift))) > MOST_SHIFT:
+        raise LayoutError(f"limits of a swizzle are at most {MOST_SHIFT}: offsets have 64 bits")
     shifts = sorted(range(min_shift, max_shift + 1), key=lambda shift: (abs(shift), shift < 0))
     choices = [Swizzle(bits, base, shift) for bits in range(min_bits, max_bits + 1) for base in range(min_base, max_base + 1)
                for shift in shifts if abs(shift) >= bits]
@@ -223,6 +228,7 @@ _MAKERS = {"plain": lambda rows, columns, chunk: st.just(Layout.row_major(rows, 
 
 # ---- warps -----------------------------------------------------------------------------------------------------------
 
+@typed(LayoutError)
 def addresses(instruction: str | Instruction, *, max_accesses: int = 4, patterns: Sequence[str] | None = None,
               max_bytes: int = SHARED_BYTES) -> SearchStrategy[np.ndarray]:
     """Byte addresses, int64 [n, 32], that an instruction takes: aligned, below max_bytes; n is 1 to max_accesses.
@@ -242,6 +248,7 @@ def addresses(instruction: str | Instruction, *, max_accesses: int = 4, patterns
     return st.lists(one, min_size=1, max_size=max_accesses).map(lambda units: row.bytes * np.stack(units).astype(np.int64))
 
 
+@typed(LayoutError)
 def lane_masks(instruction: str | Instruction | None = None, *, min_active: int = 0) -> SearchStrategy[np.ndarray]:
     """Which lanes of a warp are active, bool [32]: all of them, the first few, every so many, or any.
 
@@ -296,6 +303,7 @@ class Columns:
         return piece % self.rows, self.size * (piece // self.rows)
 
 
+@typed(LayoutError)
 def accesses(*, instructions: Sequence[str] | None = None, dtypes: Sequence[str] = ("f16", "f32", "s8", "f64"),
              kinds: Sequence[str] = KINDS, lane_maps: Sequence[str] = LANE_MAPS, excess: int | None = None,
              max_rows: int = 64, max_row_bytes: int = 256) -> SearchStrategy[Access]:

@@ -151,7 +151,7 @@ class Analysis:
         """
         from simlayout.hardware.banks.explain import explain
 
-        if not isinstance(index, int | np.integer) or not -len(self) <= index < len(self):
+        if not isinstance(index, int | np.integer) or isinstance(index, bool) or not -len(self) <= index < len(self):
             raise AddressError(f"access {index!r} of {len(self)}: they count from 0")
         return explain(self, index)
 

@@ -57,7 +57,7 @@ def phases(analysis: Analysis, index: int = 0) -> tuple[Phase, ...]:
     [(0, 0, 0, 16), (1, 0, 32, 16)]
     """
     require(Analysis, "phases", analysis)
-    if not isinstance(index, Integral):
+    if not isinstance(index, Integral) or isinstance(index, bool):
         raise SimlayoutError(f"index {index!r}: give the number of an instruction, an int; simlayout.plots.save writes a "
                              "picture to a file")
     if not 0 <= index < len(analysis):

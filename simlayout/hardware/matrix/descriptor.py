@@ -8,6 +8,7 @@ memory descriptor of tcgen05). `simlayout.hardware.tables.operand_readers` says 
 from dataclasses import dataclass
 
 from simlayout.algebra.swizzle_modes import EVERY_MODE, SwizzleMode, swizzle_mode
+from simlayout.arguments import typed
 from simlayout.errors import LayoutError, require_ints
 from simlayout.hardware.tables.operand_readers import (
     ADDRESS,
@@ -27,6 +28,7 @@ LIMIT = UNIT << ADDRESS.size
 """Bytes below which addresses and offsets lie."""
 
 
+@typed(LayoutError, own=("swizzle",))
 @dataclass(frozen=True)
 class Descriptor:
     """A matrix descriptor; all in bytes. leading, stride: the leading and stride dimension byte offsets (LBO, SBO), whose
@@ -82,6 +84,7 @@ class Descriptor:
                 | CONSTANT.put(row.constant) | BASE_OFFSET.put(self.base_offset) | absolute | row.swizzle.put(number or 0))
 
     @classmethod
+    @typed(LayoutError)
     def decode(cls, bits: int, reader: str = "wgmma") -> "Descriptor":
         """The Descriptor of 64 bits. Raises LayoutError for what is none of the reader's, naming every fault.
 

@@ -9,6 +9,7 @@ import numpy as np
 from simlayout.algebra import Layout, Swizzle, dtype_of
 from simlayout.algebra.composed import Composed
 from simlayout.algebra.swizzle_modes import EVERY_MODE, SwizzleMode
+from simlayout.arguments import typed
 from simlayout.errors import InstructionError, LayoutError, SimlayoutError, require_ints
 from simlayout.hardware.matrix.descriptor import UNIT, Descriptor, illegal, readers_of
 from simlayout.hardware.matrix.operand_k96 import ROW_BYTES, STEP_BYTES
@@ -91,6 +92,7 @@ def reader_of(bits: int, arch: str | None = None) -> str:
     return next(iter(readers_of(bits) or named), "wgmma")
 
 
+@typed(LayoutError)
 def diagnose(bits: int, arch: str | None = None, dtype: str = "f16", rows: int | None = None, depth: int | None = None,
              major: str | None = None) -> Diagnosis:
     """The Diagnosis of 64 bits.

@@ -90,7 +90,7 @@ def _below(given, limit, what, fragment):
         return given
     if isinstance(given, int | np.integer):
         least = most = given = int(given)
-    elif given is None or isinstance(given, (Number, str, list, tuple)):
+    elif isinstance(given, Number | str) or not hasattr(type(given), "__floordiv__"):
         raise InstructionError(f"{fragment.title}: a {what} is an integer or an array of them, not {reprlib.repr(given)}")
     else:                                                # a symbol, perhaps with a range
         least, most = getattr(given, "lo", 0), getattr(given, "hi", 0)

@@ -3,6 +3,7 @@ Descriptor; CUTLASS, UMMA::InstrDescriptor and InstrDescriptorBlockScaled)."""
 
 from dataclasses import dataclass
 
+from simlayout.arguments import typed
 from simlayout.errors import InstructionError, require_ints
 from simlayout.hardware.tables.operand_readers import READERS, Bits
 from simlayout.hardware.tables.provenance import Provenance
@@ -40,6 +41,7 @@ WORDS = {
 }
 
 
+@typed(InstructionError)
 @dataclass(frozen=True)
 class InstructionDescriptor:
     """What tcgen05.mma multiplies. kind: as in KINDS. a, b, d: element types. m, n: of D. a_major, b_major: "K" or "MN".
@@ -105,6 +107,7 @@ class InstructionDescriptor:
         return sum(bits.put(int(numbers[name])) for name, bits in fields_of(row).items())
 
     @classmethod
+    @typed(InstructionError)
     def decode(cls, bits: int, kind: str) -> "InstructionDescriptor":
         """The InstructionDescriptor of 32 bits for a kind. Raises InstructionError for bits that are none of its."""
         row = kind_of(kind)
@@ -140,6 +143,7 @@ def fields_of(kind: Kind) -> dict[str, Bits]:
     return SCALED if kind.scaled else DENSE
 
 
+@typed(InstructionError)
 def instruction_descriptors(bits: int) -> list[InstructionDescriptor]:
     """What 32 bits mean for each kind for which they are legal: the bits do not say which kind it is, the opcode does.
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from simlayout.algebra.aliases import Index
 from simlayout.algebra.dtypes import TYPES
+from simlayout.arguments import typed
 from simlayout.errors import InstructionError
 from simlayout.hardware.tables.mma import mma_of
 
@@ -66,6 +67,7 @@ class LdmatrixChoice:
         return (mn + lane % 8, k) if self.major == "K" else (mn, k + lane % 8)
 
 
+@typed(InstructionError, own=("val_layout", "want"))
 def choose_ldmatrix(mma: str, operand: str, val_layout: tuple[int, int, int] = (1, 1, 1), major: str = "K",
                     want: str | None = None) -> LdmatrixChoice:
     """The widest ldmatrix for operand "A" or "B" of an mma whose warp repeats it val_layout times along (M, N, K).
@@ -125,7 +127,7 @@ def _matrices(total, want, row, operand):
     """Matrices per instruction: the most of 4, 2 and 1 that divide the tile's, or exactly what is wanted."""
     if want is None:
         return next(x for x in (4, 2, 1) if total % x == 0)
-    if want not in ("x1", "x2", "x4"):
+    if not isinstance(want, str) or want not in ("x1", "x2", "x4"):
         raise InstructionError(f"want is 'x1', 'x2' or 'x4', not {want!r}")
     count = int(want[1:])
     if total % count:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from simlayout.algebra.swizzle_modes import SWIZZLE_MODES
+from simlayout.arguments import typed
 from simlayout.errors import AddressError, LayoutError, VerificationError, require_ints
 from simlayout.hardware.matrix.descriptor import LIMIT, Descriptor
 from simlayout.hardware.matrix.operand_tile import LEAST_ROWS, MOST_ROWS
@@ -24,6 +25,7 @@ SOURCE = Provenance("documented", "CUTLASS, SM103_MXF4_ULTRA and its collective 
                     "how an instruction crosses follows from them, and PTX has no picture of it")
 
 
+@typed(LayoutError)
 def k96_addresses(descriptor: Descriptor, rows: int) -> np.ndarray:
     """int64 [rows, 48]: the shared byte address of every byte that one instruction with 96 of K reads, two elements in each.
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from simlayout.algebra import dtype_of
 from simlayout.algebra.swizzle_modes import ATOM_32B, SwizzleMode, swizzle_mode
+from simlayout.arguments import typed
 from simlayout.errors import AddressError, LayoutError, VerificationError, require_ints
 from simlayout.hardware.matrix.descriptor import LIMIT, Descriptor
 from simlayout.hardware.matrix.tma import TensorMap, swizzled
@@ -54,6 +55,7 @@ def k_rows(mode: SwizzleMode) -> int:
     return 8 if mode.chunk_bits == 4 else 4
 
 
+@typed(LayoutError)
 def operand_addresses(descriptor: "Descriptor", mn: int, k: int, dtype: str, major: str) -> np.ndarray:
     """int64 [mn, k]: the shared byte address of every element that one instruction reads.
 
@@ -96,6 +98,7 @@ def operand_addresses(descriptor: "Descriptor", mn: int, k: int, dtype: str, maj
     return swizzled(at, descriptor.swizzle)
 
 
+@typed(LayoutError)
 @dataclass(frozen=True)
 class OperandTile:
     """A tile of A (rows x depth of K) or of B (columns x depth) in shared memory, as TMA boxes put it and a reader reads it.

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from simlayout.algebra import Layout
+from simlayout.arguments import typed
 from simlayout.errors import InstructionError, LayoutError, require_ints
 from simlayout.hardware.matrix.tmem import TMEM_COLUMNS, TMEM_LANES, WARP_LANES, tmem_copy
 from simlayout.hardware.tables.provenance import Provenance
@@ -27,6 +28,7 @@ COPY = "32x128b.warpx4"
 """The shape of tcgen05.cp that brings a block to where tcgen05.mma reads it."""
 
 
+@typed(LayoutError)
 def scale_layout(rows: int, columns: int) -> Layout:
     """The layout (row, scale factor along K) -> byte of the scale factors of `rows` rows with `columns` of them each, in
     whole blocks of 128 x 4 that follow one another along K first. Rows and columns are filled up to whole blocks.
@@ -45,6 +47,7 @@ def scale_layout(rows: int, columns: int) -> Layout:
     return Layout(((32, 4, high), (BLOCK_COLUMNS, wide)), ((16, 4, size * wide), (1, size)))
 
 
+@typed(LayoutError)
 @dataclass(frozen=True)
 class ScalesInTmem:
     """Where tcgen05.mma reads the scale factors of a side: (row, scale factor along K) -> its places in TMEM.
@@ -104,6 +107,7 @@ class ScalesInTmem:
         return column, byte
 
 
+@typed(InstructionError)
 def scale_id(kind: str, vector: int, step: int, form: str = "dense") -> int:
     """The scale factor id of the step'th instruction along K: the byte of the column at which its scale factors begin.
 

@@ -11,6 +11,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import ArrayLike
 
+from simlayout.arguments import typed
 from simlayout.errors import InstructionError, require_ints
 from simlayout.hardware.matrix.fragments_base import Fragment, a_map, b_map, cd_map
 from simlayout.hardware.tables.mma import MmaShape
@@ -111,6 +112,7 @@ THREAD_IDS = {"SA": (0, 1), "SB": (0, 1, 2, 3)}
 Scaling for mma.sync, Valid values for various selector components; ptxas takes these and no others."""
 
 
+@typed(InstructionError, own=("operand",))
 @dataclass(frozen=True)
 class ScaleSource:
     """From where a block-scaled mma.sync takes the scale factors of "SA" or "SB": (row of A or column of B, factor along K)
@@ -130,7 +132,8 @@ class ScaleSource:
     source: Provenance = SCALE_SOURCE
 
     def __post_init__(self):
-        fragment = SCALED_FRAGMENTS.get((self.name, self.operand)) if self.operand in THREAD_IDS else None
+        there = isinstance(self.operand, str) and self.operand in THREAD_IDS
+        fragment = SCALED_FRAGMENTS.get((self.name, self.operand)) if there else None
         if fragment is None:
             raise InstructionError(f"{self.name!r} has no scale factors {self.operand!r}: name a block-scaled mma.sync, and "
                                    "SA or SB")
@@ -150,6 +153,7 @@ class ScaleSource:
         """Rows of A, or columns of B."""
         return SCALED_MMAS[self.name].m if self.operand == "SA" else SCALED_MMAS[self.name].n
 
+    @typed(InstructionError)
     def __call__(self, line: int, factor: int) -> tuple[int, int]:
         """(lane, byte of its register) of a scale factor of a row or column; InstructionError outside."""
         if not (0 <= line < self.lines and 0 <= factor < self.factors):

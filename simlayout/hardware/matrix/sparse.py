@@ -8,8 +8,10 @@ is `METADATA_MAPS`; everything else about the fragments is as for the dense mma 
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from simlayout.algebra.dtypes import TYPES
+from simlayout.arguments import typed
 from simlayout.errors import InstructionError
 from simlayout.hardware.matrix.fragments_base import fragments_of
 from simlayout.hardware.tables.arch import LANES
@@ -126,7 +128,8 @@ def _is_selected(lane, contributors, selector):
     return lane % 4 // contributors == selector
 
 
-def sparse_mma(name):
+@typed(InstructionError)
+def sparse_mma(name: str):
     """The SparseMma row of a name; raises InstructionError.
 
     >>> sparse_mma("mma.sp.m16n8k32.f32.f16.f16.f32").selectors
@@ -137,7 +140,8 @@ def sparse_mma(name):
     return SPARSE_MMAS[name]
 
 
-def sparse_metadata(name, selector=0):
+@typed(InstructionError)
+def sparse_metadata(name: str, selector: int = 0):
     """Which (row, group) of A each nibble of the warp's metadata registers describes: int64 [32 lanes, 8 nibbles, 2].
 
     (-1, -1) where the hardware does not look. Nibble n is bits 4n to 4n + 3. selector: the instruction's last operand.
@@ -155,7 +159,8 @@ def sparse_metadata(name, selector=0):
     return np.where(_is_selected(lane, mma.contributors, selector)[..., None], described, -1)
 
 
-def metadata_registers(name, metadata, selector=0):
+@typed(InstructionError)
+def metadata_registers(name: str, metadata: ArrayLike, selector: int = 0):
     """The metadata register of every lane, uint32 [32]: 0 where the hardware does not look.
 
     metadata: the nibbles of A, uint8 [16, groups], as `compress` makes them. Raises InstructionError.
@@ -174,7 +179,8 @@ def metadata_registers(name, metadata, selector=0):
     return (nibbles << 4 * np.arange(NIBBLES, dtype=np.uint32)).sum(axis=1, dtype=np.uint64).astype(np.uint32)
 
 
-def metadata_nibbles(name, registers, selector=0):
+@typed(InstructionError)
+def metadata_nibbles(name: str, registers: ArrayLike, selector: int = 0):
     """The nibbles of A that the metadata registers of a warp hold: `metadata_registers` backwards.
 
     registers: integers [..., 32], one per lane. Returns uint8 [..., 16, groups]. Raises InstructionError.
@@ -200,7 +206,8 @@ def _pattern(pattern):
     return PATTERNS[pattern]
 
 
-def compress(a, pattern="2:4"):
+@typed(InstructionError)
+def compress(a: ArrayLike, pattern: str = "2:4"):
     """(values, metadata) of a matrix of which at most half of every group is not zero.
 
     a: [rows, k] of any dtype, k a multiple of the group; pattern: "2:4", "1:2" (tf32) or "4:8" (s4 and u4).
@@ -235,7 +242,8 @@ def compress(a, pattern="2:4"):
     return values.reshape(a.shape[0], -1), metadata
 
 
-def stored_columns(metadata, pattern="2:4"):
+@typed(InstructionError)
+def stored_columns(metadata: ArrayLike, pattern: str = "2:4"):
     """The column of A from which each stored element comes: int64 [..., k / 2].
 
     metadata: uint8 [..., groups]. Raises InstructionError for a nibble that is none of the pattern's.
@@ -245,6 +253,9 @@ def stored_columns(metadata, pattern="2:4"):
     """
     p = _pattern(pattern)
     metadata = np.asarray(metadata)
+    if metadata.dtype.kind not in "iu" or not metadata.ndim:
+        raise InstructionError(f"metadata are nibbles, integers [..., groups], not {metadata.dtype} of shape "
+                               f"{metadata.shape}")
     columns = np.full((*metadata.shape, p.stored), -1, np.int64)
     for indices, code in p.codes.items():
         columns[metadata == code] = indices
@@ -257,7 +268,8 @@ def stored_columns(metadata, pattern="2:4"):
     return (first + np.arange(p.unit)).reshape(*metadata.shape[:-1], -1)
 
 
-def expand(values, metadata, pattern="2:4"):
+@typed(InstructionError)
+def expand(values: ArrayLike, metadata: ArrayLike, pattern: str = "2:4"):
     """The matrix that `compress` took apart, [rows, k].
 
     >>> expand(*compress(np.array([[0, 5, 0, 7]]))).tolist()
@@ -265,6 +277,9 @@ def expand(values, metadata, pattern="2:4"):
     """
     values = np.asarray(values)
     columns = stored_columns(metadata, pattern)
+    if values.shape != columns.shape or values.ndim != 2:
+        raise InstructionError(f"{list(columns.shape)} values go with these metadata, [rows, k / 2], not "
+                               f"{list(values.shape)}")
     dense = np.zeros((len(values), 2 * values.shape[1]), values.dtype)
     np.put_along_axis(dense, columns, values, axis=1)
     return dense

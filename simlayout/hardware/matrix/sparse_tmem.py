@@ -7,6 +7,7 @@ four bits to a group, which are those of mma.sp. A in shared memory is the tile 
 
 from dataclasses import dataclass
 
+from simlayout.arguments import typed
 from simlayout.errors import InstructionError, require_ints
 from simlayout.hardware.matrix.sparse import PATTERNS, Pattern
 from simlayout.hardware.matrix.tmem import TMEM_LANES
@@ -25,6 +26,7 @@ INTERLEAVED = "f16", "tf32"
 GROUP_BITS, COLUMN_BITS = 4, 32
 
 
+@typed(InstructionError)
 @dataclass(frozen=True)
 class MetadataInTmem:
     """Where tcgen05.mma.sp reads the metadata of A: (row of the CTA, group along K) -> its places.

@@ -18,6 +18,7 @@ from simlayout.algebra import dtype_of
 from simlayout.algebra.aliases import AnyDType
 from simlayout.algebra.dtypes import TYPES
 from simlayout.algebra.swizzle_modes import swizzle_mode
+from simlayout.arguments import typed
 from simlayout.drawn import drawn_by
 from simlayout.errors import AddressError, LayoutError
 
@@ -46,6 +47,7 @@ def _fault(text):
     raise LayoutError(f"tensor map: {text}")
 
 
+@typed(LayoutError, own=("dims", "strides", "box"))
 @dataclass(frozen=True)
 class TensorMap:
     """A tensor in global memory and a box of it.

@@ -12,6 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
+from simlayout.arguments import typed
 from simlayout.errors import AddressError, InstructionError, require_ints
 from simlayout.hardware.matrix.fragments_base import Fragment
 from simlayout.hardware.tables.arch import LANES
@@ -55,12 +56,14 @@ class TmemAddress:
         return self.lane << 16 | self.column
 
     @classmethod
+    @typed(AddressError)
     def decode(cls, bits: int) -> "TmemAddress":
         """The TmemAddress of 32 bits."""
         require_ints(AddressError, "TMEM address", bits=bits)
         return cls(bits >> 16, bits & 0xFFFF)
 
 
+@typed(InstructionError)
 def tmem_allocation(columns: int) -> int:
     """The fewest columns that tcgen05.alloc gives to hold so many: a power of two, 32 to 512.
 
@@ -222,11 +225,16 @@ class Accumulator:
 
     def __call__(self, m, n):
         """(CTA, lane, column) of element (m, n), ints or arrays; InstructionError outside."""
-        if any(np.asarray(index).dtype.kind not in "iu" or not np.size(index) for index in (m, n)):
-            raise InstructionError(f"an accumulator's elements are named by integers, not ({m!r}, {n!r})")
+        given = m, n
+        try:
+            m, n = (np.asarray(index) for index in given)
+        except ValueError:                               # lists of lists of different lengths
+            m = n = np.empty(0)
+        if any(index.dtype.kind not in "iu" or not index.size for index in (m, n)):
+            raise InstructionError(f"an accumulator's elements are named by integers, not {given!r}")
         if not (np.min(m) >= 0 and np.max(m) < self.path.m and np.min(n) >= 0 and np.max(n) < self.n):
-            raise InstructionError(f"an accumulator of {self.path.m} x {self.n} has no element ({m}, {n})")
-        return self.path(m, n, self.n)
+            raise InstructionError(f"an accumulator of {self.path.m} x {self.n} has no element {given!r}")
+        return self.path(*(int(index) if index.ndim == 0 else index.astype(np.int64) for index in (m, n)), self.n)
 
     def places(self) -> np.ndarray:
         """int64 [M, N, 3]: (CTA, lane, column) of every element."""
@@ -234,6 +242,7 @@ class Accumulator:
         return np.stack(self.path(m, n, self.n), axis=-1)
 
 
+@typed(InstructionError)
 def accumulator(m: int, n: int, ctas: int = 1, ws: bool = False, sparse: bool = False, kind: str = "f16") -> Accumulator:
     """The Accumulator of a tcgen05.mma of M x N by 1 or 2 CTAs, with .ws or not, sparse or not, of a kind.
 

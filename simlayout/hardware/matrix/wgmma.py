@@ -2,6 +2,7 @@
 instructions). Where it reads them is in `operand_tile`."""
 
 from simlayout.algebra import dtype_of
+from simlayout.arguments import typed
 from simlayout.errors import InstructionError
 from simlayout.hardware.tables.provenance import Provenance
 from simlayout.hardware.tables.tensor_ops import tensor_op
@@ -11,6 +12,7 @@ MEASURED = Provenance("measured", "192 configurations on one NVIDIA H200 (driver
 ASSUMED = Provenance("assumed", "as of 16-bit operands, of which as many bytes are read")
 
 
+@typed(InstructionError)
 def operand_wavefronts(name: str, a: str = "shared") -> tuple[int, Provenance]:
     """(wavefronts, Provenance) with which one wgmma reads its operands: 16 for A from shared memory, N / 4 for B.
 
@@ -23,6 +25,7 @@ def operand_wavefronts(name: str, a: str = "shared") -> tuple[int, Provenance]:
     return (16 if a == "shared" else 0) + op.n // 4, MEASURED if dtype_of(op.b).bits == 16 else ASSUMED
 
 
+@typed(InstructionError)
 def fewest_clocks(name: str, a: str = "shared") -> int:
     """Clocks of an SM below which no wgmma stays: the larger of N / 2, for the products in its four tensor cores, and its
     operand wavefronts, one clock for each 128 bytes of shared memory. Takes the arguments of `operand_wavefronts`.

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from simlayout.arguments import typed
 from simlayout.errors import InstructionError
 from simlayout.hardware.tables.arch import DEFAULT_ARCH
 from simlayout.hardware.tables.provenance import Provenance
@@ -29,7 +30,8 @@ MMA_RATES = {
 }
 
 
-def mma_clocks(name, arch=DEFAULT_ARCH):
+@typed(InstructionError)
+def mma_clocks(name: str, arch: str = DEFAULT_ARCH):
     """Clocks of one SM per warp-level mma instruction at full rate.
 
     >>> 1.0 < mma_clocks("m16n8k16.f32.f16.f16.f32") < 2.0

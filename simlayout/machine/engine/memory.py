@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from simlayout.errors import SHARED_BYTES, AddressError
+from simlayout.arguments import typed
+from simlayout.errors import SHARED_BYTES, AddressError, MachineError
 from simlayout.hardware.tables.arch import LANES
 from simlayout.hardware.tables.instructions import INSTRUCTIONS
 
@@ -64,6 +65,7 @@ def touching(rows, nbytes, addresses):
     return which, order[np.repeat(first, count) + np.arange(len(which)) - np.repeat(np.cumsum(count) - count, count)]
 
 
+@typed(MachineError)
 class SharedMemory:
     """The shared memory of one CTA: `size` bytes, poisoned at the start. Aligned accesses are rows of a table.
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
+from simlayout.arguments import typed
 from simlayout.errors import MachineError
 from simlayout.hardware.tables.arch import DEFAULT_ARCH
 from simlayout.machine.engine.launch import Launch
@@ -84,6 +85,7 @@ class Module:
         """What entries can reach and the machine cannot execute, by line; `load` refuses a module with any."""
         return summed(fault for entry in self.entries.values() for fault in entry.faults)
 
+    @typed(MachineError)
     def __getitem__(self, name: str) -> Entry:
         """The Entry of that name, of that name in C++ ("rowsum<double, 32>"), or of a part of it that no other has. Raises
         MachineError that lists what there is."""

@@ -2,11 +2,13 @@
 
 from typing import Any
 
+from simlayout.arguments import typed
 from simlayout.kernel import Map, Pointer, Work
 from simlayout.machine.engine.trace import Trace
 from simlayout.machine.python.run import run
 
 
+@typed()
 def execute(work: Work, progress: Any = None, hazards: str = "raise") -> Trace:
     """Fills the arrays of a Work by running its kernel's own Python function; returns the Trace of its accesses.
 

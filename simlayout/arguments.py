@@ -1,0 +1,255 @@
+"""Arguments of public functions, checked by what their annotations say before anything runs.
+
+The signature is the table: `typed` reads each annotation once and refuses, by the name of the parameter, what is of another
+kind. What a value must be beyond its kind (a range, a name in a table) the function says itself. NumPy's integers and bools
+arrive as Python's, so that an int8 does not overflow, and an iterator as a tuple.
+
+>>> from simlayout.errors import LayoutError
+>>> @typed(LayoutError)
+... def tile(rows: int, swizzle: int | str = 0, box: tuple[int, int] = (1, 1)): return rows, swizzle, box
+>>> tile(4, "128B", [8, 8])
+(4, '128B', (8, 8))
+>>> tile(4.5)
+Traceback (most recent call last):
+...
+simlayout.errors.LayoutError: tile: rows is an integer, not 4.5
+>>> tile(4, box=(1, 2, 3))
+Traceback (most recent call last):
+...
+simlayout.errors.LayoutError: tile: box is a tuple (an integer, an integer), not (1, 2, 3)
+"""
+
+import reprlib
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import wraps
+from inspect import Parameter, isclass, signature
+from numbers import Integral, Real
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, ForwardRef, NamedTuple, TypeVar, Union, get_args, get_origin
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from simlayout.errors import HOW, SimlayoutError
+
+Decorated = TypeVar("Decorated", bound=Callable)
+
+ARRAYS = frozenset(get_args(ArrayLike))
+
+
+class Other(Exception):
+    """A value is not of the kind."""
+
+
+class Kind(NamedTuple):
+    """What an annotation takes: in words, how to make one ("" where the words say it), and value -> value, or Other."""
+
+    words: str
+    how: str
+    taken: Callable
+
+
+def typed(error: type[SimlayoutError] = SimlayoutError, own: Collection[str] = ()) -> Callable[[Decorated], Decorated]:
+    """Decorates a function, or a dataclass, whose parameters (fields) are to be checked. own: parameters that the
+    function itself looks at, because it can say more. Parameters without an annotation, and those of kinds that are not
+    looked at (`kind_of`), pass."""
+    def decorate(function: Decorated) -> Decorated:
+        if isclass(function):
+            function.__init__ = typed(error, own)(function.__init__)  # type: ignore[misc]
+            return function
+        name = function.__qualname__.removesuffix(".__init__")
+        kinds: dict[str, Kind] = {}
+        places: list[str] = []
+        rest = ""
+
+        def read():
+            nonlocal rest
+            for parameter in signature(function).parameters.values():
+                if parameter.kind is Parameter.VAR_POSITIONAL:
+                    rest = parameter.name
+                elif parameter.kind is Parameter.POSITIONAL_OR_KEYWORD:
+                    places.append(parameter.name)
+                said = parameter.annotation is not Parameter.empty and parameter.kind is not Parameter.VAR_KEYWORD
+                kind = kind_of(parameter.annotation) if said and parameter.name not in own else None
+                if kind:
+                    kinds[parameter.name] = kind
+
+        def take(parameter, value):
+            kind = kinds.get(parameter)
+            if kind is None:
+                return value
+            try:
+                return kind.taken(value)
+            except Other:
+                how = f": {kind.how}" if kind.how else ""
+                raise error(f"{name}: {parameter} is {kind.words}, not {_shown(value)}{how}") from None
+
+        @wraps(function)
+        def wrapped(*given, **named):
+            if not places and not kinds:
+                read()                                   # at the first call: what annotations name may not be there before
+            given = [take(place, value) for place, value in zip(places, given)] + [
+                take(rest, value) for value in given[len(places):]]
+            return function(*given, **{key: take(key, value) for key, value in named.items()})
+
+        return wrapped
+    return decorate
+
+
+def _shown(value: object) -> str:
+    """A value as an error shows it: short, on one line."""
+    try:
+        return " ".join(reprlib.repr(value).split())
+    except Exception:                                    # its own repr: it may raise anything
+        return type(value).__name__
+
+
+# ---- annotations --------------------------------------------------------------------------------------------------------
+
+def kind_of(annotation: Any) -> Kind | None:
+    """The Kind of an annotation: int, bool, str, float, None, a class, a function, a list or tuple of such, a dict, arrays
+    of numbers, or one of several. None: another, which takes anything.
+
+    >>> kind_of(int | None).words, kind_of(Sequence[int]).words, kind_of(object)
+    ('an integer or None', 'a list, each an integer', None)
+    """
+    if annotation in (Any, object) or isinstance(annotation, TypeVar):
+        return None
+    if isinstance(annotation, str | ForwardRef):
+        return _named(getattr(annotation, "__forward_arg__", annotation))
+    if annotation in PLAIN:
+        return PLAIN[annotation]
+    origin, inside = get_origin(annotation), get_args(annotation)
+    if origin in (Union, UnionType):
+        return _one_of(inside)
+    if annotation is np.ndarray or origin is np.ndarray:
+        return NUMBERS
+    if origin is tuple and inside[1:] != (...,):
+        return _tuple(inside)
+    if origin in (tuple, list, Sequence, Collection, Iterable):
+        return _several(origin, inside[0])
+    if origin is Callable or annotation is Callable:
+        return Kind("a function", "", _when(callable))
+    if origin in (dict, Mapping):
+        return PLAIN[dict]
+    if isclass(annotation) and (annotation.__module__.partition(".")[0] in ("simlayout", "cuda_kernels")):
+        return _named(annotation.__name__)
+    return None
+
+
+def _when(holds):
+    def taken(value):
+        if not holds(value):
+            raise Other
+        return value
+    return taken
+
+
+def _integer(value):
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        return int(value)
+    raise Other
+
+
+def _truth(value):
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    raise Other
+
+
+def _number(value):
+    if isinstance(value, Real) and not isinstance(value, bool):
+        return value
+    raise Other
+
+
+def _listed(value):
+    if isinstance(value, tuple | list):
+        return tuple(value)
+    raise Other
+
+
+def _array(value):
+    try:
+        numbers = np.asarray(value).dtype.kind not in "OUSMm"
+    except Exception:                                    # whatever an object does that says it is an array
+        numbers = False
+    if not numbers:
+        raise Other
+    return value
+
+
+PLAIN = {
+    int: Kind("an integer", "", _integer),
+    bool: Kind("True or False", "", _truth),
+    str: Kind("a text", "", _when(lambda value: isinstance(value, str))),
+    float: Kind("a number", "", _number),
+    None: Kind("None", "", _when(lambda value: value is None)),
+    NoneType: Kind("None", "", _when(lambda value: value is None)),
+    tuple: Kind("a tuple", "", _listed),
+    dict: Kind("a dict", "", _when(lambda value: isinstance(value, Mapping))),
+    Path: Kind("a path", "", _when(lambda value: isinstance(value, Path))),
+}
+
+NUMBERS = Kind("an array of numbers", "", _array)
+
+
+def _named(name: str) -> Kind | None:
+    """Of a class of ours, by its name: an annotation may name what its module does not import."""
+    if not name.isidentifier():
+        return None
+    article = "an" if name[0] in "AEIO" else "a"
+    return Kind(f"{article} {name}", HOW.get(name, ""),
+                _when(lambda value: any(cls.__name__ == name for cls in type(value).__mro__)))
+
+
+def _one_of(inside):
+    rest = [each for each in inside if each not in ARRAYS] if set(inside) >= ARRAYS else list(inside)
+    kinds = [kind_of(each) for each in rest] + [NUMBERS] * (len(rest) < len(inside))
+    if None in kinds:
+        return None
+
+    def taken(value):
+        for kind in kinds:
+            try:
+                return kind.taken(value)
+            except Other:
+                continue
+        raise Other
+
+    return Kind(" or ".join(kind.words for kind in kinds), next((kind.how for kind in kinds if kind.how), ""), taken)
+
+
+def _parts(value, of):
+    """The parts of a list of anything, each as its kind takes it."""
+    if isinstance(value, str | bytes) or isclass(value):
+        raise Other
+    try:
+        found = tuple(value)
+    except Exception:                                    # no list, or one that breaks: the user's own iterator may
+        raise Other from None
+    return found if of is None else tuple(map(of.taken, found))
+
+
+def _several(origin, inside):
+    of = kind_of(inside)
+    make = list if origin is list else tuple
+
+    def taken(value):
+        return value if inside is str and isinstance(value, str) else make(_parts(value, of))
+
+    return Kind(f"a list, each {of.words}" if of else "a list", of.how if of else "", taken)
+
+
+def _tuple(inside):
+    kinds = [kind_of(each) for each in inside]
+    words = ", ".join(kind.words if kind else "anything" for kind in kinds)
+
+    def taken(value):
+        parts = _parts(value, None)
+        if len(parts) != len(kinds):
+            raise Other
+        return tuple(kind.taken(part) if kind else part for kind, part in zip(kinds, parts))
+
+    return Kind(f"a tuple ({words})", next((kind.how for kind in kinds if kind and kind.how), ""), taken)

@@ -1,0 +1,136 @@
+"""Wrong arguments of public functions are refused in the library's own words: no error of NumPy or Python comes through."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import simlayout as sl
+from simlayout import codegen, hardware, lessons, machine, numerics, proofs, synthesis, testing
+from simlayout.arguments import kind_of, typed
+from simlayout.errors import InstructionError, LayoutError, SimlayoutError
+from simlayout.hardware import Descriptor, InstructionDescriptor, ScaleSource
+
+PLAIN = sl.Layout((16, 64), (64, 1))
+TILE = sl.Swizzle(3, 3, 3) @ PLAIN
+LOAD = sl.Access("load", "ldmatrix.x4", TILE, lambda tid, k: (tid % 16, 16*k + 8*(tid // 16)), {"tid": 32, "k": 4})
+TENSOR = sl.TensorMap("f16", (4096, 4096), (8192,), (64, 128), swizzle=128)
+DESCRIPTOR = Descriptor(0, 16, 1024, 128)
+MMA, WGMMA, SPARSE = "m16n8k16.f32.f16.f16.f32", "wgmma.m64n256k16.f32.f16.f16", "mma.sp.m16n8k16.f32.f16.f16.f32"
+SCALED = "m16n8k64.f32.e2m1.e2m1.f32.mxf4.2X.ue8m0"
+HALVES = np.ones((16, 16), np.float16)
+VALUES, METADATA = hardware.compress(np.array([[0, 5, 0, 7]]))
+HELD, PLACED = sl.fragment(MMA, "A"), hardware.accumulator(128, 64)
+
+CALLS = [
+    (sl.Swizzle, 3, 3, 3), (sl.Swizzle(3, 3, 3), 5), (sl.Rotation(8, 8, 64), 5), (sl.F2Map((1, 2, 4)), 5), (PLAIN, 3, 8),
+    (TILE, 3, 8), (sl.Composed, (sl.Swizzle(3, 3, 3),), PLAIN, 0), (sl.complement, sl.Layout(8), 64),
+    (sl.zipped_divide, sl.Layout(8), sl.Layout(2)), (sl.algebra.make_layout, PLAIN, PLAIN), (sl.parse, "4:1"),
+    (sl.OperandTile, 64, 64, "f16", "K", 128, "wgmma"), (sl.Source, "A", lambda tid: (tid, 0), True),
+    (sl.TensorMap, "f16", (4096, 4096), (8192,), (64, 128), (1, 1), 128, "zero", 0),
+    (sl.choose_ldmatrix, MMA, "A", (1, 1, 1), "K", None), (sl.fragment, MMA, "A"), (HELD, 3, 1),
+    (sl.analyze, "ld.shared.b32", np.arange(32) * 4), (sl.analyze("ld.shared.b32", np.arange(32) * 4).explain, 0),
+    (sl.mma, MMA, HALVES, HALVES[:, :8], np.zeros((16, 8), np.float32)), (numerics.rule, MMA, "sm_90"),
+    (numerics.warp_mma, MMA, "sm_90"), (sl.prove_operand, TENSOR, [((0, 0), 0)], [DESCRIPTOR], 128, (0, 0), "K"),
+    (sl.prove_tile, TENSOR, [((0, 0), 0)], np.zeros((1, 1), int), (0, 0)), (proofs.digest, np.arange(4)), (sl.verify, LOAD),
+    (sl.Plan, "plan", (16, 16, 16), 1, 1, MMA, (LOAD,), (), (), 1024), (sl.emit, LOAD), (codegen.trace, LOAD),
+    (codegen.symbol, "x", 8), (codegen.parse_index, "row*64 + col", ("row", "col")), (codegen.identifier, "load A"),
+    (sl.formula, "row*64 + col", ("row", "col")), (codegen.compile_source, "def f(x):\n    return x\n", "f"),
+    (codegen.index_function, LOAD), (codegen.check, sl.emit(LOAD), LOAD), (codegen.module_source, "title", [sl.emit(LOAD)]),
+    (sl.tile, "Sw<3,3,3> o (16,64):(64,1)", {"row": 16, "col": 64}), (synthesis.costs, [LOAD]),
+    (synthesis.better_layout, LOAD), (hardware.diagnose, 0x4000404000010040, None, "f16", 128, 64, "K"),
+    (Descriptor, 0, 16, 1024, 128, 0, "wgmma", False), (Descriptor.decode, 0x4000004000010040, "wgmma"),
+    (InstructionDescriptor, "f16", "bf16", "bf16", "f32", 64, 256, "K", "K", False, False, False, 0, False, 0, None, 0, 0,
+     False),
+    (InstructionDescriptor.decode, 0x08B00000, "mxf8f6f4"), (hardware.instruction_descriptors, 0x08B00000),
+    (hardware.MetadataInTmem, "f16", 128, False), (ScaleSource, SCALED, "SA", 0, 0), (ScaleSource(SCALED, "SA"), 9, 0),
+    (hardware.ScalesInTmem, 128, False), (hardware.ScalesInTmem(128), 0, 0), (hardware.TmemAddress, 32, 256),
+    (hardware.TmemAddress.decode, 0x00600010), (hardware.accumulator, 128, 64, 1, False, False, "f16"), (PLACED, 1, 1),
+    (hardware.compress, np.array([[0, 5, 0, 7]]), "2:4"), (hardware.expand, VALUES, METADATA, "2:4"),
+    (hardware.stored_columns, METADATA, "2:4"), (hardware.sparse_mma, SPARSE), (hardware.sparse_metadata, SPARSE, 0),
+    (hardware.metadata_registers, SPARSE, np.full((16, 4), 4), 0), (hardware.fewest_clocks, WGMMA, "shared"),
+    (hardware.operand_wavefronts, WGMMA, "shared"), (hardware.mma_clocks, MMA, "sm_90"),
+    (hardware.operand_addresses, DESCRIPTOR, 64, 16, "f16", "K"), (hardware.scale_id, "mxf8f6f4", 32, 1, "dense"),
+    (hardware.scale_layout, 128, 4), (hardware.tmem_allocation, 8), (hardware.tmem_copy, "128x256b"),
+    (hardware.tmem_fragment, "tcgen05.ld.16x32bx2.x2", None), (machine.execute, None), (testing.swizzles,),
+    (lessons.lesson, 1, "en"), (lessons.check, "1.1", None, 1, "en"), (sl.guide.page, "layouts"),
+]
+
+WRONG = [None, "x", b"x", 1.5, float("nan"), True, np.int8(1), np.float32(2), -1, 0, 2**70, [], (), {}, {"a": "b"}, ["a"],
+         [[1], [2, 3]], (1, 2, 3), np.array(["a"]), np.zeros((2, 2), object), object(), int, sl, slice(1), iter([1])]
+"""Of these some are right somewhere, which is as well."""
+
+
+def named(call):
+    return getattr(call[0], "__qualname__", type(call[0]).__name__)
+
+
+@pytest.mark.parametrize("call", CALLS, ids=named)
+def test_a_wrong_argument_raises_the_librarys_own_error_or_none(call):
+    function, *given = call
+    for place in range(len(given)):
+        for wrong in WRONG:
+            try:
+                function(*given[:place], wrong, *given[place + 1:])
+            except SimlayoutError:
+                pass
+
+
+@pytest.mark.parametrize("call, fault", [
+    (lambda: hardware.diagnose(0x4000404000010040, rows="x"), "diagnose: rows is an integer or None, not 'x'"),
+    (lambda: hardware.accumulator(128, 64, ctas=None), "accumulator: ctas is an integer, not None"),
+    (lambda: hardware.scale_id("mxf8f6f4", [], 0), "scale_id: vector is an integer, not []"),
+    (lambda: codegen.trace(5), "trace: access is an Access, not 5: say which coordinate each lane gives, as in Access(name, "
+                               "instruction, layout, lanes, domain)"),
+    (lambda: codegen.symbol("x", "8"), "symbol: size is an integer, not '8'"),
+    (lambda: codegen.parse_index("row", None), "parse_index: names is a list, each a text, not None"),
+    (lambda: codegen.compile_source(None), "compile_source: source is a text, not None"),
+    (lambda: sl.prove_tile(TENSOR, [((0, 0), 0)], [[0]], origin=5),
+     "prove_tile: origin is a tuple (an integer, an integer), not 5"),
+    (lambda: sl.mma(MMA, [[1], [2, 3]], HALVES), "mma: a is an array of numbers, not [[1], [2, 3]]"),
+    (lambda: sl.prove_operand(5, [], [], 64), "prove_operand: tensor is a TensorMap, not 5: write TensorMap(dtype, dims, "
+                                              "strides, box)")])
+def test_a_wrong_argument_is_told_by_its_name_with_what_it_should_be(call, fault):
+    with pytest.raises(SimlayoutError) as told:
+        call()
+    assert str(told.value) == fault
+
+
+def test_integers_and_lists_of_any_make_arrive_as_pythons():
+    @typed(LayoutError)
+    def given(a: int, b: bool, c: tuple[int, ...], d: int | str, *e: int):
+        return a, b, c, d, e
+
+    found = given(np.int8(1), np.bool_(True), iter(np.arange(2)), np.uint8(3), np.int16(4))
+    assert found == (1, True, (0, 1), 3, (4,)) and type(found[0]) is int and found[1] is True and type(found[2][1]) is int
+    with pytest.raises(LayoutError, match="given: e is an integer, not 'x'"):
+        given(1, True, (), 3, "x")
+    with pytest.raises(TypeError, match="missing 1 required"):
+        given(1, True, ())
+
+
+def test_what_is_not_looked_at_passes_and_own_parameters_do():
+    @typed(InstructionError, own=("mine",))
+    def given(mine: int, free, other: Any = None, kind: np.dtype | str = "f2", **rest: int):
+        return mine, free, other, kind, rest
+
+    assert given("x", 1, 2, 3, y="z") == ("x", 1, 2, 3, {"y": "z"})
+
+
+@pytest.mark.parametrize("annotation, words", [
+    (Sequence[int], "a list, each an integer"), (Iterable[sl.Access], "a list, each an Access"),
+    (tuple[sl.Access, ...], "a list, each an Access"),
+    (tuple[int, str], "a tuple (an integer, a text)"), (int | None, "an integer or None"), (Mapping[str, int], "a dict"),
+    (Callable[[int], int], "a function"), (np.ndarray, "an array of numbers"), ("TensorMap", "a TensorMap")])
+def test_annotations_are_told_in_words(annotation, words):
+    assert kind_of(annotation).words == words
+
+
+def test_a_value_that_cannot_be_shown_is_told_by_its_class():
+    class Broken:
+        def __repr__(self):
+            raise RuntimeError
+
+    with pytest.raises(SimlayoutError, match="symbol: name is a text, not <?Broken"):
+        codegen.symbol(Broken(), 8)
