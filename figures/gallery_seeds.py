@@ -57,7 +57,9 @@ def hgemm_phases():
 
 
 def _phases(access, title, index=0, only=None):
-    """The phases of an access."""
+    """The phases of an access; of a tile in slots those in the first one, by row and column."""
+    if len(getattr(access.tile, "shape", ())) > 2:
+        access = replace(access, tile=_first(access.tile), lanes=lambda *at, lanes=access.lanes: lanes(*at)[:2])
     return of_access(access, index, only, f"{title}, {access.instruction}, {access.dtype}")
 
 

@@ -45,7 +45,8 @@ COLOURINGS = {
 
 def given(access, index):
     """The coordinates that the lanes of instruction `index` give, in parts: int64 [lanes] each. A nested part is the number
-    of the row or column that it means.
+    of the row or column that it means. What a function that is no Layout takes behind row and column (a stage, say) is left
+    out where it is 0 for all lanes.
 
     Raises SimlayoutError for an index that the access does not have.
     """
@@ -55,10 +56,11 @@ def given(access, index):
     sizes = list(access.domain.values())
     shape = (*sizes[1:], sizes[0])
     parts, modes = access.coordinate(*access.points()), getattr(access.tile, "shape", ())
-    modes = modes if isinstance(modes, tuple) and len(modes) == len(parts) else (None,) * len(parts)
+    of_modes = isinstance(modes, tuple) and len(modes) == len(parts)
+    modes = modes if of_modes else (None,) * len(parts)
     spread = [np.broadcast_to(np.asarray(_number(part, mode), np.int64), shape).reshape(-1, access.warp)[index]
               for part, mode in zip(parts, modes, strict=True)]
-    return tuple(spread)
+    return tuple(spread if of_modes or any(part.any() for part in spread[2:]) else spread[:2])
 
 
 def _number(part, mode):

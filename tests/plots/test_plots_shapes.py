@@ -74,6 +74,16 @@ def test_the_phases_of_a_tile_of_three_modes_name_all_parts_of_a_coordinate_zero
     assert sorted(said) == [f"17: 2, 1, {third}", "lane: coordinate"]
 
 
+@pytest.mark.parametrize("stage, named", [(0, "17: 2, 1"), (5, "17: 2, 1, 5")])
+def test_the_phases_of_a_function_name_what_it_takes_behind_row_and_column_where_that_is_not_0(stage, named):
+    tile = sl.Access("a", "ld.shared.b32", lambda row, col, stage: 136 * row + 17 * col + stage,
+                     lambda tid: (tid // 8, tid % 8, stage), dtype="f32")
+    drawn = matrix_phases(tile)
+    said = [text for text, *_ in texts(figure_of(drawn)) if text.startswith("17: ")]
+    close(drawn)
+    assert said == [named]
+
+
 def test_lanes_that_differ_in_a_third_coordinate_are_no_picture_of_rows_and_columns_and_the_error_nests_the_tile():
     tile = sl.Layout((4, 2, 8), (17, 68, 1))
     deep = sl.Access("a", "ld.shared.b32", tile, lambda tid: (tid % 4, 0, tid // 4), dtype="f32")
