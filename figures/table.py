@@ -105,14 +105,6 @@ def overlaps():
             yield [what, gpu.upper(), str(len(rows)), *shares, f"{saved:.1f}"]
 
 
-def few_products():
-    """Of the products the rows that the README shows: two squares, layers of one token, random shapes."""
-    chosen = ("4096 x 4096 x 4096, f16", "8192 x", "layers, 1 token,", "random")
-    for row in products():
-        if row[0].startswith(chosen):
-            yield row
-
-
 def eight_bits():
     """One list of cells per kind of 8-bit product: beside torch on two GPUs."""
     kinds = {"fp8": "e4m3, a scale for each tensor", "fp8-lines": "e4m3, a scale for each row and column",
@@ -221,7 +213,6 @@ def tables():
     """{name: text} of the tables in the README and the guide."""
     shapes = ["product", "rows", "microseconds", "TFLOP/s", "of cuBLAS", "least to most"]
     return {
-        "few products": markdown(shapes, few_products()),
         "products": markdown(shapes, products()),
         "drawn": markdown(["products", "GPU", "number", "of cuBLAS", "least to most", "below 0.95"], drawn()),
         "overlaps": markdown(["a product", "GPU", "number", "of cuBLAS if it waits", "if it overlaps", "microseconds saved"],

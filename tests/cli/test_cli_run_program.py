@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from commands import refused
 from forks import forked, new_process
-from texts import GUIDE, README, blocks
+from texts import GUIDE, blocks
 
 pytest.importorskip("numba.cuda")
 
@@ -246,14 +246,6 @@ def test_the_page_of_the_guide_shows_what_its_program_gets(folder):
     assert (code, out) == (0, "right\n")
     told = told.lstrip("\n").replace(f"{folder}/", "")
     assert re.sub(r"(, |in )[0-9.e-]+ s", r"\1... s", told) == shown
-
-
-@pytest.mark.slow
-def test_the_readme_shows_what_its_program_gets(folder):
-    program, shown = (block.body for block in blocks(README, "text"))
-    (folder / "transpose.py").write_text(program)
-    code, out, told = ran("transpose.py")
-    assert (code, out) == (0, "") and shown in told
 
 
 @pytest.mark.slow
