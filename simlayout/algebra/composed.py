@@ -21,7 +21,7 @@ import numpy as np
 
 from simlayout.algebra.aliases import AnyDType, Coordinate, Index, Shape
 from simlayout.algebra.exact import exactly
-from simlayout.algebra.layout import INDEX_LIMIT, Layout, as_index, byte_address, composition, piecewise
+from simlayout.algebra.layout import INDEX_LIMIT, Layout, as_index, byte_address, composition, not_inner, piecewise
 from simlayout.arguments import typed
 from simlayout.drawn import drawn_by
 from simlayout.errors import LayoutError
@@ -39,7 +39,7 @@ class Layer:
     def __matmul__(self, inner: "Layer") -> "Layer": ...
 
     def __matmul__(self, inner):
-        return compose(self, inner) if isinstance(inner, (Layer, Layout)) else NotImplemented
+        return compose(self, inner) if isinstance(inner, (Layer, Layout)) else not_inner(inner)
 
     def __rmatmul__(self, outer: Layout) -> "Composed":
         return compose(outer, self) if isinstance(outer, Layout) else NotImplemented

@@ -119,6 +119,9 @@ class Layout:
 
     def __getitem__(self, mode: Any) -> "Layout":
         """The layout of one top-level mode."""
+        if not isinstance(mode, slice) and not hasattr(type(mode), "__index__"):
+            raise LayoutError(f"a mode is named by its number, not by {mode!r}; the offset of an element is a call, as in "
+                              "layout(3, 4)")
         if not isinstance(self.shape, tuple):
             return (self,)[mode]
         return Layout(self.shape[mode], self.stride[mode])      # type: ignore[index]   # nested as the shape is
@@ -157,7 +160,7 @@ class Layout:
 
     def __matmul__(self, inner: "Layout") -> "Layout":
         """self o inner, see `composition`."""
-        return composition(self, inner) if isinstance(inner, Layout) else NotImplemented
+        return composition(self, inner) if isinstance(inner, Layout) else not_inner(inner)
 
     def __str__(self):
         return f"{tuple_text(self.shape)}:{tuple_text(self.stride)}"
@@ -179,6 +182,13 @@ def byte_address(layout: IndexFunction, *coordinate: Coordinate, dtype: AnyDType
         raise LayoutError(f"offsets up to {offset.max()} of {size}-byte elements have addresses beyond 64 bits: use a "
                           "smaller layout")
     return base + offset * size
+
+
+def not_inner(inner):
+    """NotImplemented for what may compose itself; LayoutError for what was written in the place of a layout."""
+    if isinstance(inner, (int, tuple, list, str)):
+        raise LayoutError(f"@ takes a layout, not {inner!r}: write Layout(shape, strides), or parse(text)")
+    return NotImplemented
 
 
 def as_index(value):

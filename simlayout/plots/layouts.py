@@ -94,7 +94,8 @@ def logical(tile: IndexFunction, by: str = "offset", dtype: AnyDType = "f16") ->
     ['0', '0', '1', '1', '0', '0', '1', '1']
     """
     if by not in BY:
-        raise LayoutError(f"a layout is drawn by {', '.join(BY)}, not by {by!r}")
+        raise LayoutError(f"a layout is drawn by {', '.join(BY)}, not by {by!r}; simlayout.plots.save writes a picture "
+                          "to a file")
     tile = as_layout(tile)
     size, at = dtype_of(dtype).bytes, offsets(tile)
     whole = cells(at, size)

@@ -41,6 +41,16 @@ def test_tuples_that_are_nested_thousands_deep_are_refused(call):
         call()
 
 
+@pytest.mark.parametrize("call, fault", [
+    (lambda: SQUARE[1, 2], r"number, not by \(1, 2\); the offset of an element is a call, as in layout\(3, 4\)"),
+    (lambda: SQUARE["row"], "not by 'row'"),
+    (lambda: sl.Swizzle(3, 3, 3) @ (16, 64), r"@ takes a layout, not \(16, 64\): write Layout"),
+    (lambda: SQUARE @ 4, "@ takes a layout, not 4"), (lambda: sl.F2Map((1, 2)) @ "4:1", r"or parse\(text\)")])
+def test_what_stands_in_the_place_of_a_layout_is_answered_with_what_to_write(call, fault):
+    with pytest.raises(LayoutError, match=fault):
+        call()
+
+
 def access(tile, **changes):
     parts = {"name": "x", "instruction": "ld.shared.b32", "domain": {"tid": 32}, "dtype": "f32", "excess": None}
     return sl.Access(**{"tile": tile} | parts | changes)
