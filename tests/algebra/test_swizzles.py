@@ -168,8 +168,9 @@ def test_a_composition_without_a_layout_has_no_shape():
 
 
 def test_only_layers_and_layouts_compose():
-    for wrong in (lambda: Layout(4) @ 4, lambda: Swizzle(1, 0, 1) @ 4, lambda: 4 @ Swizzle(1, 0, 1)):
-        with pytest.raises(TypeError):
+    for wrong, error in ((lambda: Layout(4) @ 4, LayoutError), (lambda: Swizzle(1, 0, 1) @ 4, LayoutError),
+                         (lambda: Swizzle(1, 0, 1) @ 4.0, TypeError), (lambda: 4 @ Swizzle(1, 0, 1), TypeError)):
+        with pytest.raises(error):
             wrong()
 
 
