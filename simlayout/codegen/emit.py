@@ -60,7 +60,7 @@ class Emitted:
         return self.source
 
 
-@typed(own=("access",))
+@typed(own=("access", "arch"))
 def emit(access: Access, *, unit: str = "elements", stored_by: Access | Collection[Access] = (), arch: str | None = None,
          name: str | None = None) -> Emitted:
     """Proves an access, then returns its index function as source, compiled function and certificate.

@@ -12,7 +12,7 @@ from simlayout.numerics.arithmetic import compute
 from simlayout.numerics.rules import rule
 
 
-@typed(InstructionError, own=("name",))
+@typed(InstructionError, own=("name", "arch"))
 def mma(name: str, a: ArrayLike, b: ArrayLike, c: ArrayLike | None = None, arch: str = DEFAULT_ARCH) -> np.ndarray:
     """d = a b + c as one tensor-core instruction computes it: the same bits as the hardware.
 
@@ -44,7 +44,7 @@ def mma(name: str, a: ArrayLike, b: ArrayLike, c: ArrayLike | None = None, arch:
     return _multiplied(op, rule(name, arch), a, b, c)
 
 
-@typed(InstructionError, own=("name",))
+@typed(InstructionError, own=("name", "arch"))
 def gemm(name: str, a: ArrayLike, b: ArrayLike, c: ArrayLike | None = None, arch: str = DEFAULT_ARCH) -> np.ndarray:
     """a b + c as a kernel computes it whose loop over K repeats one instruction, in ascending order of K.
 

@@ -5,7 +5,7 @@ from functools import lru_cache
 
 from simlayout.arguments import typed
 from simlayout.errors import InstructionError
-from simlayout.hardware.tables.arch import ARCHES, DEFAULT_ARCH, arch_of
+from simlayout.hardware.tables.arch import ARCHES, DEFAULT_ARCH, Arch, arch_of
 from simlayout.hardware.tables.mma import MMAS
 from simlayout.hardware.tables.provenance import Provenance
 from simlayout.hardware.tables.tensor_ops import tensor_op
@@ -102,7 +102,7 @@ _TABLE = (
 
 @typed(InstructionError)
 @lru_cache(None)
-def rule(name: str, arch: str = DEFAULT_ARCH) -> Rule:
+def rule(name: str, arch: str | Arch = DEFAULT_ARCH) -> Rule:
     """The Rule of an instruction on an architecture, with its provenance.
 
     Raises InstructionError for an unknown name, or an architecture without the instruction.

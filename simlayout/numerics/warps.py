@@ -9,7 +9,7 @@ from simlayout.algebra.dtypes import TYPES
 from simlayout.arguments import typed
 from simlayout.errors import InstructionError
 from simlayout.hardware import fragment
-from simlayout.hardware.tables.arch import DEFAULT_ARCH, LANES
+from simlayout.hardware.tables.arch import DEFAULT_ARCH, LANES, Arch
 from simlayout.hardware.tables.tensor_ops import tensor_op
 from simlayout.numerics.arithmetic import by_numpy, compiled_functions
 from simlayout.numerics.rules import rule
@@ -110,7 +110,7 @@ def _places(f):
 
 @typed(InstructionError)
 @lru_cache(None)
-def warp_mma(name: str, arch: str = DEFAULT_ARCH) -> WarpMma:
+def warp_mma(name: str, arch: str | Arch = DEFAULT_ARCH) -> WarpMma:
     """The WarpMma of a name of mma.sync, such as "m16n8k16.f32.f16.f16.f32", on an architecture.
 
     Raises InstructionError for an unknown name, one of wgmma, or an architecture without the instruction.

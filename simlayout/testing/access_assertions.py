@@ -23,7 +23,7 @@ from simlayout.testing.trace_assertions import Line, assert_trace_wavefronts
 from simlayout.wording import counted
 
 
-@typed(own=("subject", "for_"))
+@typed(own=("subject", "for_", "arch"))
 def assert_conflict_free(subject: Access | Plan | Analysis | IndexFunction, *, for_: Sequence[Access] = (),
                          active: ArrayLike | None = None, arch: str | None = None) -> None:
     """No instruction of an access has two lanes that wait for each other: its wavefronts are those without any conflict.

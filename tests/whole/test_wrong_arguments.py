@@ -97,6 +97,13 @@ def test_a_wrong_argument_is_told_by_its_name_with_what_it_should_be(call, fault
     assert str(told.value) == fault
 
 
+def test_an_arch_stands_for_its_name():
+    arch = hardware.ARCHES["sm_90"]
+    assert sl.emit(LOAD, arch=arch).source == sl.emit(LOAD, arch="sm_90").source
+    assert numerics.rule(MMA, arch) == numerics.rule(MMA, "sm_90") and numerics.warp_mma(MMA, arch)
+    assert hardware.diagnose(0x4000004000010040, arch) == hardware.diagnose(0x4000004000010040, "sm_90")
+
+
 def test_integers_and_lists_of_any_make_arrive_as_pythons():
     @typed(LayoutError)
     def given(a: int, b: bool, c: tuple[int, ...], d: int | str, *e: int):
