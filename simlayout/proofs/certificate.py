@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from simlayout.arguments import typed
+from simlayout.errors import LayoutError
 from simlayout.hardware import arch_of
 from simlayout.wording import counted
 
@@ -66,12 +67,15 @@ class Certificate:
 
 @typed()
 def digest(offsets: np.ndarray) -> str:
-    """SHA-256 over the shape and the int64 values of an offset table, as hex.
+    """SHA-256 over the shape and the int64 values of an offset table, as hex. Raises LayoutError for other numbers than
+    integers.
 
     >>> digest([[0, 1]]) == digest(np.array([[0, 1]], np.int32))
     True
     """
     table = np.asarray(offsets)
+    if table.dtype.kind not in "iu" and table.size:
+        raise LayoutError(f"digest: offsets are {table.dtype}; give integers, such as offsets.astype(int)")
     result = Digest(table.shape)
     result.update(table)
     return result.text()

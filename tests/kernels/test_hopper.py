@@ -299,16 +299,14 @@ def test_every_product_gets_a_configuration_of_its_own_types(M, N, K, a_major, b
     assert config.turned(*config.types) == tuple(operands)
 
 
-TUNING = DATA / "h200_tuning.json.xz"
-
-
-def test_the_estimates_are_near_the_measured_times():
-    measured = read(TUNING)
-    assert len(measured.problems) == 907 and measured.error(measured.estimated(START)) < 0.036
+@pytest.mark.parametrize("record, products", [("h200_likely", 170), ("h100_likely", 489), ("h200_tuning", 907)])
+def test_the_estimates_are_near_the_measured_times_those_of_older_kernels_too(record, products):
+    measured = read(DATA / f"{record}.json.xz")
+    assert len(measured.problems) == products and measured.error(measured.estimated(START)) < 0.05
 
 
 def test_the_estimates_are_near_what_slices_took():
-    measured = read(TUNING.with_name("h100_slices.json.xz"))
+    measured = read(DATA / "h100_slices.json.xz")
     sliced = np.flatnonzero(measured.estimates.slices[measured.tried] > 1)
     assert len(sliced) > 300 and measured.of(sliced).error(measured.of(sliced).estimated(START)) < 0.06
 
