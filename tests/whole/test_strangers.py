@@ -62,7 +62,7 @@ def test_a_function_takes_what_it_is_given_or_refuses_it_in_one_line_of_its_own(
     (lambda: cuda_kernels.KERNELS["mma_permute"], r"unknown kernel 'mma_permute' \(did you mean mma_permuted\?\); known:"),
     (lambda: sl.tile("__shared__ half k[64][136];"), r"'\(64,136\):\(136,1\)'; if only 128 .*'\(64,128\):\(136,1\)'"),
     (lambda: sl.lessons.check(1.1, 5), "exercise is a text, not 1.1"),
-    (lambda: sl.digest([0.5]), "offsets are float64; give integers"),
+    (lambda: sl.proofs.digest([0.5]), "offsets are float64; give integers"),
     (lambda: sl.plots.save(sl.Layout((4, 4)).plot(), 5), "name a file that ends in .svg or .png"),
 ])
 def test_a_typical_mistake_is_answered_by_what_to_write(call, says):
