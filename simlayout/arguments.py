@@ -56,7 +56,7 @@ def typed(error: type[SimlayoutError] = SimlayoutError, own: Collection[str] = (
     looked at (`kind_of`), pass."""
     def decorate(function: Decorated) -> Decorated:
         if isclass(function):
-            function.__init__ = typed(error, own)(function.__init__)  # type: ignore[misc]
+            function.__init__ = typed(error, own)(function.__init__)  # type: ignore[method-assign]
             return function
         name = function.__qualname__.removesuffix(".__init__")
         kinds: dict[str, Kind] = {}
@@ -93,7 +93,7 @@ def typed(error: type[SimlayoutError] = SimlayoutError, own: Collection[str] = (
                 take(rest, value) for value in given[len(places):]]
             return function(*given, **{key: take(key, value) for key, value in named.items()})
 
-        return wrapped
+        return wrapped  # type: ignore[return-value]
     return decorate
 
 
@@ -116,8 +116,10 @@ def kind_of(annotation: Any) -> Kind | None:
     """
     if annotation in (Any, object) or isinstance(annotation, TypeVar):
         return None
-    if isinstance(annotation, str | ForwardRef):
-        return _named(getattr(annotation, "__forward_arg__", annotation))
+    if isinstance(annotation, ForwardRef):
+        annotation = annotation.__forward_arg__
+    if isinstance(annotation, str):
+        return _named(annotation)
     if annotation in PLAIN:
         return PLAIN[annotation]
     origin, inside = get_origin(annotation), get_args(annotation)

@@ -30,7 +30,7 @@ class WarpMma:
     ((5, 4, 32), [9.0, 9.0, 9.0])
     """
 
-    def __init__(self, name: str, arch: str):
+    def __init__(self, name: str, arch: str | Arch):
         self.op, self.rule = tensor_op(name, arch), rule(name, arch)
         self._fragments = [fragment(name, operand) for operand in "ABCD"]
         self.registers = tuple(f.registers for f in self._fragments)

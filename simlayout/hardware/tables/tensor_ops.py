@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import InstructionError
-from simlayout.hardware.tables.arch import ARCHES, DEFAULT_ARCH, FEATURES, arch_of, arches_since
+from simlayout.hardware.tables.arch import ARCHES, DEFAULT_ARCH, FEATURES, Arch, arch_of, arches_since
 from simlayout.hardware.tables.mma import MMAS, hint, spelled
 from simlayout.hardware.tables.tcgen05 import KINDS, shapes_of
 
@@ -106,7 +106,7 @@ def _tcgen05(name):
                            "are those of their kinds; simlayout.numerics.narrow_mma has floats of 8, 6 and 4 bits")
 
 
-def tensor_op(name: str, arch: str = DEFAULT_ARCH) -> TensorOp:
+def tensor_op(name: str, arch: str | Arch = DEFAULT_ARCH) -> TensorOp:
     """The TensorOp of a name on an architecture. Raises InstructionError: an unknown name (with the nearest ones), or an
     architecture without the instruction.
 
