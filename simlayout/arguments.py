@@ -21,12 +21,14 @@ simlayout.errors.LayoutError: tile: box is a tuple (an integer, an integer), not
 
 import reprlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import wraps
-from inspect import Parameter, isclass, signature
-from numbers import Integral, Real
+from functools import cache, wraps
+from inspect import isclass, signature
+from itertools import zip_longest
+from operator import index
+from os import PathLike
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, ForwardRef, NamedTuple, TypeVar, Union, get_args, get_origin
+from typing import Any, NamedTuple, TypeVar, Union, get_args, get_origin
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -59,23 +61,18 @@ def typed(error: type[SimlayoutError] = SimlayoutError, own: Collection[str] = (
             function.__init__ = typed(error, own)(function.__init__)  # type: ignore[method-assign]
             return function
         name = function.__qualname__.removesuffix(".__init__")
-        kinds: dict[str, Kind] = {}
-        places: list[str] = []
-        rest = ""
 
-        def read():
-            nonlocal rest
-            for parameter in signature(function).parameters.values():
-                if parameter.kind is Parameter.VAR_POSITIONAL:
-                    rest = parameter.name
-                elif parameter.kind is Parameter.POSITIONAL_OR_KEYWORD:
-                    places.append(parameter.name)
-                said = parameter.annotation is not Parameter.empty and parameter.kind is not Parameter.VAR_KEYWORD
-                kind = kind_of(parameter.annotation) if said and parameter.name not in own else None
-                if kind:
-                    kinds[parameter.name] = kind
+        @cache
+        def known() -> tuple[list[str], str, dict[str, Kind]]:
+            """The parameters that positions fill, the one that takes further positions ("": none), and parameter -> Kind."""
+            parameters = signature(function).parameters.values()
+            places = [each.name for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
+            rest = "".join(each.name for each in parameters if each.kind is each.VAR_POSITIONAL)
+            said = {each.name: kind_of(each.annotation) for each in parameters
+                    if each.annotation is not each.empty and each.kind is not each.VAR_KEYWORD and each.name not in own}
+            return places, rest, {parameter: kind for parameter, kind in said.items() if kind}
 
-        def take(parameter, value):
+        def take(kinds, parameter, value):
             kind = kinds.get(parameter)
             if kind is None:
                 return value
@@ -87,11 +84,10 @@ def typed(error: type[SimlayoutError] = SimlayoutError, own: Collection[str] = (
 
         @wraps(function)
         def wrapped(*given, **named):
-            if not places and not kinds:
-                read()                                   # at the first call: what annotations name may not be there before
-            given = [take(place, value) for place, value in zip(places, given)] + [
-                take(rest, value) for value in given[len(places):]]
-            return function(*given, **{key: take(key, value) for key, value in named.items()})
+            __tracebackhide__ = True                     # pytest ends at the user's line where `function` hides itself, too
+            places, rest, kinds = known()                # at the first call: what annotations name may not be there before
+            given = [take(kinds, place, value) for place, value in zip_longest(places[:len(given)], given, fillvalue=rest)]
+            return function(*given, **{key: take(kinds, key, value) for key, value in named.items()})
 
         return wrapped  # type: ignore[return-value]
     return decorate
@@ -108,16 +104,12 @@ def _shown(value: object) -> str:
 # ---- annotations --------------------------------------------------------------------------------------------------------
 
 def kind_of(annotation: Any) -> Kind | None:
-    """The Kind of an annotation: int, bool, str, float, None, a class, a function, a list or tuple of such, a dict, arrays
+    """The Kind of an annotation: int, bool, str, None, a class, a function, a sequence or tuple of such, a dict, arrays
     of numbers, or one of several. None: another, which takes anything.
 
     >>> kind_of(int | None).words, kind_of(Sequence[int]).words, kind_of(object)
     ('an integer or None', 'a list, each an integer', None)
     """
-    if annotation in (Any, object) or isinstance(annotation, TypeVar):
-        return None
-    if isinstance(annotation, ForwardRef):
-        annotation = annotation.__forward_arg__
     if isinstance(annotation, str):
         return _named(annotation)
     if annotation in PLAIN:
@@ -129,8 +121,8 @@ def kind_of(annotation: Any) -> Kind | None:
         return NUMBERS
     if origin is tuple and inside[1:] != (...,):
         return _tuple(inside)
-    if origin in (tuple, list, Sequence, Collection, Iterable):
-        return _several(origin, inside[0])
+    if origin in (tuple, Sequence, Collection, Iterable):
+        return _several(inside[0])
     if origin is Callable or annotation is Callable:
         return Kind("a function", "", _when(callable))
     if origin in (dict, Mapping):
@@ -149,26 +141,17 @@ def _when(holds):
 
 
 def _integer(value):
-    if isinstance(value, Integral) and not isinstance(value, bool):
-        return int(value)
+    try:
+        if not isinstance(value, bool):
+            return int(index(value))                     # Python's own question: an array of no dimensions is one
+    except Exception:                                    # whatever an object does that says it is an integer
+        pass
     raise Other
 
 
 def _truth(value):
     if isinstance(value, bool | np.bool_):
         return bool(value)
-    raise Other
-
-
-def _number(value):
-    if isinstance(value, Real) and not isinstance(value, bool):
-        return value
-    raise Other
-
-
-def _listed(value):
-    if isinstance(value, tuple | list):
-        return tuple(value)
     raise Other
 
 
@@ -186,12 +169,11 @@ PLAIN = {
     int: Kind("an integer", "", _integer),
     bool: Kind("True or False", "", _truth),
     str: Kind("a text", "", _when(lambda value: isinstance(value, str))),
-    float: Kind("a number", "", _number),
     None: Kind("None", "", _when(lambda value: value is None)),
     NoneType: Kind("None", "", _when(lambda value: value is None)),
-    tuple: Kind("a tuple", "", _listed),
+    tuple: Kind("a tuple", "", lambda value: _parts(value, None)),
     dict: Kind("a dict", "", _when(lambda value: isinstance(value, Mapping))),
-    Path: Kind("a path", "", _when(lambda value: isinstance(value, Path))),
+    Path: Kind("a path", "", _when(lambda value: isinstance(value, PathLike))),
 }
 
 NUMBERS = Kind("an array of numbers", "", _array)
@@ -234,12 +216,11 @@ def _parts(value, of):
     return found if of is None else tuple(map(of.taken, found))
 
 
-def _several(origin, inside):
+def _several(inside):
     of = kind_of(inside)
-    make = list if origin is list else tuple
 
     def taken(value):
-        return value if inside is str and isinstance(value, str) else make(_parts(value, of))
+        return value if inside is str and isinstance(value, str) else _parts(value, of)
 
     return Kind(f"a list, each {of.words}" if of else "a list", of.how if of else "", taken)
 

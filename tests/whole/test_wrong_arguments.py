@@ -109,12 +109,38 @@ def test_integers_and_lists_of_any_make_arrive_as_pythons():
     def given(a: int, b: bool, c: tuple[int, ...], d: int | str, *e: int):
         return a, b, c, d, e
 
-    found = given(np.int8(1), np.bool_(True), iter(np.arange(2)), np.uint8(3), np.int16(4))
+    found = given(np.int8(1), np.bool_(True), iter(np.arange(2)), np.array(3), np.int16(4))
     assert found == (1, True, (0, 1), 3, (4,)) and type(found[0]) is int and found[1] is True and type(found[2][1]) is int
     with pytest.raises(LayoutError, match="given: e is an integer, not 'x'"):
         given(1, True, (), 3, "x")
     with pytest.raises(TypeError, match="missing 1 required"):
         given(1, True, ())
+
+
+def test_parameters_of_positions_only_and_of_names_only_are_told_by_their_own_names():
+    @typed(LayoutError)
+    def given(a: int, /, b: str, *, c: tuple):
+        return a, b, c
+
+    assert given(1, "x", c=iter([2, "y"])) == (1, "x", (2, "y")) == given(1, b="x", c=[2, "y"])
+    for name, wrong in [("a", lambda: given("x", "x", c=())), ("b", lambda: given(1, 2, c=())),
+                        ("c", lambda: given(1, "x", c=3))]:
+        with pytest.raises(LayoutError, match=f"given: {name} is "):
+            wrong()
+
+
+def test_a_tiles_elements_are_told_in_any_way_that_numpy_has():
+    tile = sl.OperandTile(64, 64, np.float16)
+    assert tile.bytes == sl.OperandTile(64, 64, "f16").bytes
+    assert (hardware.operand_addresses(DESCRIPTOR, 64, 16, np.dtype("f2"), "K")
+            == hardware.operand_addresses(DESCRIPTOR, 64, 16, "f16", "K")).all()
+
+
+def test_pytest_ends_at_the_users_line_where_an_assertion_fails():
+    conflicting = sl.Access("load", "ldmatrix.x4", PLAIN, LOAD.lanes, {"tid": 32, "k": 4})
+    with pytest.raises(AssertionError) as told:
+        testing.assert_conflict_free(conflicting)
+    assert [str(entry.path) for entry in told.traceback.filter(told)] == [__file__]
 
 
 def test_what_is_not_looked_at_passes_and_own_parameters_do():

@@ -92,7 +92,7 @@ def reader_of(bits: int, arch: str | None = None) -> str:
     return next(iter(readers_of(bits) or named), "wgmma")
 
 
-@typed(LayoutError, own=("arch",))
+@typed(LayoutError, own=("arch", "dtype"))
 def diagnose(bits: int, arch: str | None = None, dtype: str = "f16", rows: int | None = None, depth: int | None = None,
              major: str | None = None) -> Diagnosis:
     """The Diagnosis of 64 bits.

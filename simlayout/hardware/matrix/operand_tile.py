@@ -55,7 +55,7 @@ def k_rows(mode: SwizzleMode) -> int:
     return 8 if mode.chunk_bits == 4 else 4
 
 
-@typed(LayoutError)
+@typed(LayoutError, own=("dtype",))
 def operand_addresses(descriptor: "Descriptor", mn: int, k: int, dtype: str, major: str) -> np.ndarray:
     """int64 [mn, k]: the shared byte address of every element that one instruction reads.
 
@@ -98,7 +98,7 @@ def operand_addresses(descriptor: "Descriptor", mn: int, k: int, dtype: str, maj
     return swizzled(at, descriptor.swizzle)
 
 
-@typed(LayoutError)
+@typed(LayoutError, own=("dtype",))
 @dataclass(frozen=True)
 class OperandTile:
     """A tile of A (rows x depth of K) or of B (columns x depth) in shared memory, as TMA boxes put it and a reader reads it.
