@@ -173,7 +173,6 @@ def fit(each, start=START, rounds=6):
         raise DeviceError("fitting needs scipy: pip install 'simlayout[tuning]'") from None
     names = [name for name in NAMES if name not in FIXED]
     first, at = np.array([getattr(start, name) for name in names]), np.zeros(len(names))
-
     parts = np.sqrt([len(m.problems) for m in each]) / np.sqrt(sum(len(m.problems) for m in each))
 
     def rates(logarithms):

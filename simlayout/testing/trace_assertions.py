@@ -85,7 +85,7 @@ def chosen(trace: Trace, lines: Line | Iterable[Line] | None) -> list[SourceLine
         return every
     wanted = [lines] if isinstance(lines, int | str) or not isinstance(lines, Iterable) else list(lines)
     if wrong := [each for each in wanted if not isinstance(each, int | str)]:
-        raise SimlayoutError(f"lines are numbers, \'file.py:7\' or parts of their text, not {wrong[0]!r}")
+        raise SimlayoutError(f"lines are numbers, 'file.py:7' or parts of their text, not {wrong[0]!r}")
     if not wanted:
         raise SimlayoutError("no lines are given: leave lines out for all of them")
     found = {}

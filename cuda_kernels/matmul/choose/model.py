@@ -59,9 +59,9 @@ class Work:
     waves: of whole tiles; busy, busy_last, busy_cut: CTAs at a time, in the last wave, and with the cut tiles; usual, most:
     rows of A and B outside of the matrices that a CTA loads per step, on average and at the edge; aligned
     [4, configurations]: the part of the rows requested that is of each `misalignment_of`; requested: rows that a CTA
-    requests in a step; paired, gathered: the same if rows that a
-    TPC or a GPC requests more than once count once; memory: bytes of A, B and C that pass DRAM; flops: 2 M N K, including
-    the part of the tiles outside C; narrow: whether A and B are of 8 bits, so that K counts pairs of their elements.
+    requests in a step; paired, gathered: the same if rows that a TPC or a GPC requests more than once count once; memory:
+    bytes of A, B and C that pass DRAM; flops: 2 M N K, including the part of the tiles outside C; narrow: whether A and B
+    are of 8 bits, so that K counts pairs of their elements.
     """
 
     rows: np.ndarray
@@ -86,7 +86,7 @@ class Work:
 
     @property
     def misalignment(self):
-        """The mean over the rows requested."""
+        """The mean of `misalignment_of` over the rows requested, for the trees."""
         return np.arange(len(self.aligned)) @ self.aligned
 
 

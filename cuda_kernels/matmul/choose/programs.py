@@ -45,6 +45,7 @@ class Listed(Sequence):
 
 @lru_cache(None)
 def programs_of(majors=KK, scaled=""):
-    """The Estimates of all `candidates` for such operands and scales, in their usual order of tiles."""
+    """The Estimates of all `candidates` for such operands and scales, in their usual order of tiles.
+    A scale of a whole tensor needs no room, so that the candidates are those without scales."""
     table = json.loads(compiled(Table(majors, "" if scaled == "tensor" else scaled))[1])
     return Estimates(Listed(table["changes"]), columns=table["columns"])

@@ -88,7 +88,7 @@ class Rates:
     norm_with_power: float
 
     def on(self, gpu: Figures) -> "Rates":
-        """Fitted to an H200, what they are on another GPU: clocks go with its clock; what all SMs receive and what power
+        """Those of an H200, as they are on another GPU: clocks go with its clock; what all SMs receive and what power
         allows also with its SMs; DRAM with its bandwidth, and L2 with the width of DRAM's bus, because each memory
         controller has slices of L2. At the 48 products of tests/data/h100_unseen.json.xz, to which nothing is fitted, this
         lowers the error of the formula from 0.072 to 0.050, and the cost of choosing by it from 4.4 to 3.7 percent; other
