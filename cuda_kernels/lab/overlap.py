@@ -10,7 +10,6 @@ all was launched while the GPU slept (stream). Times of the latter two are of bo
 """
 
 import statistics
-import sys
 
 from cuda_kernels.bench.command import ended_by, recording_parser_of, where_and_when
 from cuda_kernels.bench.libraries import torch_library
@@ -92,7 +91,7 @@ def row_text(row):
 
 
 def main(arguments=None):
-    """Measures, prints a line per product, and writes the record. If it is interrupted, it writes what it has."""
+    """Measures, prints a line per product, and writes the record with all so far after each."""
     parser = recording_parser_of("cuda_kernels.lab.overlap", __doc__)
     parser.add_argument("--sets", nargs="+", default=("unseen", "models"), metavar="SET",
                         help="of simlayout bench, as far as they are f16 or bf16")
@@ -101,18 +100,16 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
     library, rows = torch_library("cuBLAS is torch's"), []
     cases = [case for case in cases_of(options.sets, seed=options.seed) if case.problem.dtype in ("f16", "bf16")]
+    head = {**where_and_when("cuda_kernels.lab.overlap", arguments), "library": library.version, "times": SITUATIONS,
+            "of each": [*WAYS, "cublas"]}
     compile_cases(cases, use_kept=False)
-    try:
-        for case in cases:
-            p, (times, config) = case.problem, measure(library, case, options.seconds)
-            rows.append([[p.M, p.N, p.K, p.dtype], as_f16(config).changes, *times])
-            library.free()
-            print(row_text(rows[-1]), flush=True)
-    except KeyboardInterrupt:
-        print(f"interrupted after {len(rows)} of {len(cases)} products", file=sys.stderr)
-    if options.json and rows:
-        head = {**where_and_when("cuda_kernels.lab.overlap", arguments), "library": library.version}
-        write_record(options.json, {**head, "times": SITUATIONS, "of each": [*WAYS, "cublas"]}, rows=rows)
+    for case in cases:
+        p, (times, config) = case.problem, measure(library, case, options.seconds)
+        rows.append([[p.M, p.N, p.K, p.dtype], as_f16(config).changes, *times])
+        if options.json:
+            write_record(options.json, head, rows=rows)
+        print(row_text(rows[-1]), flush=True)
+        library.free()
     return 0
 
 

@@ -139,22 +139,21 @@ def beside(library, problem):
 
 
 def measure_all(library, work, seconds, source, save):
-    """[what was wrong] at [(Product, configurations)]; prints a line per product, and calls save(configurations, products)
-    with all so far, as a record has them, so that nothing that ends the run takes it along. An interrupt ends it."""
-    numbers, products, faults = {}, [], []               # configuration -> its number in the record
-    try:
-        for problem, configs in work:
-            theirs, measured, wrong = measure(library, problem, configs, seconds, source)
-            faults += wrong
-            times = tuple((numbers.setdefault(as_f16(config), len(numbers)), us) for config, us in measured)
-            products.append(Tried(problem, tuple(theirs), times))
-            save(list(numbers), products)
-            best = min(measured, key=lambda one: one[1], default=None)
-            print(f"{len(products):>4} {products[-1]}: {best[0].changes if best else 'none right'}", flush=True)
-            library.free()
-    except KeyboardInterrupt:
-        print(f"interrupted after {len(products)} of {len(work)} products", file=sys.stderr)
-    return faults
+    """Whether all was right at [(Product, configurations)]; prints a line per product and per fault, and calls
+    save(configurations, products) with all so far, as a record has them, so that what ends the run takes nothing along."""
+    numbers, products, right = {}, [], True              # configuration -> its number in the record
+    for problem, configs in work:
+        theirs, measured, faults = measure(library, problem, configs, seconds, source)
+        times = tuple((numbers.setdefault(as_f16(config), len(numbers)), us) for config, us in measured)
+        products.append(Tried(problem, tuple(theirs), times))
+        save(list(numbers), products)
+        best = min(measured, key=lambda one: one[1], default=None)
+        print(f"{len(products):>4} {products[-1]}: {best[0].changes if best else 'none right'}", flush=True)
+        for text in faults:
+            print(text, file=sys.stderr)
+        right = right and not faults
+        library.free()
+    return right
 
 
 def once_more(path):
@@ -199,10 +198,7 @@ def main(arguments=None):
     work = options.repeat * [(p, with_fewer_stages(configs, options.stages)) for p, configs in work]
     head = {**where_and_when("cuda_kernels.lab.tuning", arguments), "library": library.version}
     compile_ahead(programs(work), driver.cuda().version)
-    faults = measure_all(library, work, options.seconds, source, partial(write, options.json, head))
-    for text in faults:
-        print(text, file=sys.stderr)
-    return 1 if faults else 0
+    return 0 if measure_all(library, work, options.seconds, source, partial(write, options.json, head)) else 1
 
 
 if __name__ == "__main__":
