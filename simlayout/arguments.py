@@ -37,7 +37,9 @@ from simlayout.errors import HOW, SimlayoutError
 
 Decorated = TypeVar("Decorated", bound=Callable)
 
-ARRAYS = frozenset(get_args(ArrayLike))
+ARRAYS = frozenset(get_args(ArrayLike) or [ArrayLike])
+"""The parts of NumPy's ArrayLike, into which a union with it falls apart; where it has a name of its own, as in NumPy for
+Python 3.12 and later, that."""
 
 
 class Other(Exception):
@@ -117,7 +119,7 @@ def kind_of(annotation: Any) -> Kind | None:
     origin, inside = get_origin(annotation), get_args(annotation)
     if origin in (Union, UnionType):
         return _one_of(inside)
-    if annotation is np.ndarray or origin is np.ndarray:
+    if annotation in (ArrayLike, np.ndarray) or origin is np.ndarray:
         return NUMBERS
     if origin is tuple and inside[1:] != (...,):
         return _tuple(inside)
