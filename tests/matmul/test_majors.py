@@ -1,6 +1,6 @@
 """What the choice knows of MN-major operands, whose tiles are loaded by boxes of 64."""
 
-from copy import copy
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -10,7 +10,7 @@ from places import DATA
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.lab.tuning_fit import START, read
 from cuda_kernels.matmul.choose.candidates import candidates
-from cuda_kernels.matmul.choose.model import Estimates
+from cuda_kernels.matmul.choose.model import Estimates, misalignment_of
 
 MAJORS = list(product(("K", "MN"), repeat=2))
 
@@ -51,12 +51,14 @@ def test_rows_are_aligned_as_the_contiguous_dimension_of_each_operand_and_a_tile
 def test_tiles_of_an_mn_major_b_that_begin_off_a_sector_took_longer_than_an_estimate_says_that_does_not_know_it(gpu):
     measured = read(DATA / f"{gpu}_majors.json.xz")
     aware, work = measured.of_each
-    unaware = copy(aware)
-    unaware.begins_n = np.where(aware.begins_n > 0, 64, 0)                        # as if all of them began on a line
-    M, N, K, _ = np.array(measured.problems)[measured.product].T
-    off = [np.log(measured.times / estimates.times(estimates.work(M, N, K, 1, measured.gpu), measured.gpu, START))
-           for estimates in (aware, unaware)]
-    worse = work.aligned[3] > unaware.work(M, N, K, 1, measured.gpu).aligned[3]
+    K = np.array(measured.problems)[measured.product, 2]
+    mn_major = aware.mn_major_a, aware.mn_major_b
+    of_a, of_b = (misalignment_of(np.where(np.where(aware.turned, *majors), line, K))
+                  for majors, line in ((mn_major[::-1], work.rows), (mn_major, work.cols)))
+    part = np.minimum(work.rows, aware.tile_m) / aware.cluster_n / work.requested
+    unaware = replace(work, aligned=np.array([part * (of_a == i) + (1 - part) * (of_b == i) for i in range(4)]))
+    off = [np.log(measured.times / aware.times(each, measured.gpu, START)) for each in (work, unaware)]
+    worse = work.aligned[3] > unaware.aligned[3] + 1e-9
     behind = []
     for each in off:
         usual = {i: np.median(each[(measured.product == i) & ~worse]) for i in set(measured.product[worse])}

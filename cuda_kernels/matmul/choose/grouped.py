@@ -24,8 +24,6 @@ def along_groups(estimates):
     of groups, along which tiles are walked wherever C lies."""
     taken, turned, tile_m, tile_n = copy(estimates), estimates.turned, estimates.tile_m, estimates.tile_n
     taken.tile_m, taken.tile_n = np.where(turned, tile_n, tile_m), np.where(turned, tile_m, tile_n)
-    taken.loaded_n = np.where(turned, tile_m, estimates.loaded_n)
-    taken.begins_n = np.where(turned & estimates.mn_major_b, tile_m, estimates.begins_n)
     taken.turned, taken.split = np.zeros_like(turned), np.zeros_like(estimates.split)
     taken.trees = learned(OF_GROUPS)
     return taken

@@ -113,8 +113,7 @@ class Picked(Sequence):
 def columns_of(configs):
     """{name: [a number or bool per configuration]}: what Estimates know of Hopper configurations.
 
-    loaded_n: columns of B that a tile loads; begins_n: elements from where a line of B that it loads begins to where that
-    of the next tile does, 0 where lines run along K; mn_major_a, mn_major_b: of the product's operands.
+    mn_major_a, mn_major_b: of the product's operands.
 
     >>> from cuda_kernels.kernels.hopper.config import Hopper
     >>> columns_of([Hopper(), Hopper(64, 96, 6, c_major="M")])["turned"]
@@ -124,8 +123,6 @@ def columns_of(configs):
         "tile_m", "tile_n", "stages", "resident", "cluster_m", "cluster_n", "sharing", "slices", "split", "group",
         "consumers", "tile_consumers", "pingpong")}
     return columns | {"boxes": [len(c.box_starts) for c in configs], "turned": [c.c_major == "M" for c in configs],
-                      "loaded_n": [c.operands[1].rows for c in configs],
-                      "begins_n": [c.tile_n if c.b_major == "MN" else 0 for c in configs],
                       "mn_major_a": [c.turned(c.a_major, c.b_major)[0] == "MN" for c in configs],
                       "mn_major_b": [c.turned(c.a_major, c.b_major)[1] == "MN" for c in configs],
                       "rounds": [c.tile_n // 8 // loads_at_once(c) for c in configs],
@@ -198,22 +195,24 @@ class Estimates:
         units = np.minimum(free, np.where(whole > 0, tiles, left * parts))
         outside_m, outside_n = tall * self.cluster_m * self.tile_m - rows, wide * self.cluster_n * self.tile_n - cols
         last = np.where(waves > 1, np.minimum(units, whole - (waves - 1) * free), units)
-        loaded = np.minimum(rows, self.tile_m), np.minimum(cols, self.loaded_n)
+        across_n = np.where(self.turned, self.mn_major_a, self.mn_major_b)
+        loaded = np.minimum(rows, self.tile_m), np.minimum(cols, np.where(across_n, _up(self.tile_n, 64) * 64, self.tile_n))
         shared = self._shared(*loaded, tall, wide, units // self.resident, np.where(whole > 0, 1, parts), left, gpu.sms)
         return Work(rows, cols, steps, whole, left, parts, waves, units * self.sharing, last * self.sharing,
                     np.clip(left * parts, 1, free) * self.sharing,
                     outside_m / (tall * self.sharing) + outside_n / (wide * self.sharing),
                     np.minimum(outside_m, self.tile_m) / self.cluster_n
                     + np.minimum(outside_n, self.tile_n) / self.cluster_m,
-                    self._aligned(*loaded, rows, cols, K), *shared,
+                    self._aligned(*loaded, rows, cols, K, across_n), *shared,
                     matrices * (2 * (M * K + N * K + M * N) + self._again(tall, wide, 2 * cols * K, free, gpu)),
                     2.0 * tiles * self.sharing * self.tile_m * self.tile_n * K, narrow)
 
-    def _aligned(self, tile_rows, tile_cols, rows, cols, K):
-        """`aligned` of Work. tile_rows, tile_cols: of A and B that a tile loads."""
+    def _aligned(self, tile_rows, tile_cols, rows, cols, K, across_n):
+        """`aligned` of Work. tile_rows, tile_cols: of A and B that a tile loads; across_n: whether lines of B run across its
+        columns, so that what a tile loads of them begins where the tile does."""
         across_m = np.where(self.turned, self.mn_major_b, self.mn_major_a)
         of_a = misalignment_of(np.where(across_m, rows, K))
-        of_b = misalignment_of(np.where(self.begins_n > 0, cols, K), self.begins_n)
+        of_b = misalignment_of(np.where(across_n, cols, K), np.where(across_n, self.tile_n, 0))
         own_m, own_n, each = tile_rows / self.cluster_n, tile_cols / self.cluster_m, np.arange(4)[:, None]
         return (own_m * (of_a == each) + own_n * (of_b == each)) / (own_m + own_n)
 
