@@ -4,8 +4,8 @@ import json
 import os
 import stat
 import sys
-import tempfile
 from pathlib import Path
+from secrets import token_hex
 
 from simlayout.errors import SimlayoutError
 
@@ -30,14 +30,24 @@ def make_folder(path):
         raise SimlayoutError(f"cannot make the folder {path}: {getattr(error, 'strerror', None) or error}") from None
 
 
+def check_ending(path, *endings):
+    """Raises SimlayoutError unless a file's name ends in one of these: what is written there is of no other kind.
+
+    >>> check_ending("page.html", ".html", ".htm")
+    >>> check_ending("page.pdf", ".html")
+    Traceback (most recent call last):
+    ...
+    simlayout.errors.SimlayoutError: cannot write page.pdf: name a file that ends in .html
+    """
+    if not str(path).lower().endswith(endings) and not _is_stream(path):
+        raise SimlayoutError(f"cannot write {path}: name a file that ends in {' or '.join(endings)}")
+
+
 def check_writable(path):
     """Raises SimlayoutError unless `write_whole` could write there: to ask before long work, not after it."""
     if _is_stream(path):
         return
-    path = _end_of_links(path)
-    if os.path.isdir(path):
-        raise SimlayoutError(f"cannot write {path}: it is a folder")
-    handle, temporary = _temporary_beside(path)
+    handle, temporary = _temporary_beside(_end_of_links(path))
     os.close(handle)
     os.unlink(temporary)
 
@@ -61,8 +71,13 @@ def _is_stream(path):
 
 def _temporary_beside(path):
     """(open handle, name) of a new file in the same folder; raises SimlayoutError where there can be none."""
+    if os.path.isdir(path):
+        raise SimlayoutError(f"cannot write {path}: it is a folder")
     try:
-        return tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        name = path.parent / f".{path.name}.{token_hex(4)}"
+        return os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666), name
+    except FileNotFoundError:
+        raise SimlayoutError(f"cannot write {path}: there is no folder {path.parent}: make it first") from None
     except (OSError, ValueError) as error:
         raise SimlayoutError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}") from None
 
@@ -84,7 +99,8 @@ def write_whole(path, content):
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
-        os.chmod(temporary, 0o644)
+        if os.path.exists(path):                              # who may read it stays as it was
+            os.chmod(temporary, stat.S_IMODE(path.stat().st_mode))
         os.replace(temporary, path)
     except BaseException as error:                       # an interrupt leaves no temporary file behind either
         os.unlink(temporary)

@@ -6,7 +6,7 @@ from simlayout.cli import registry
 from simlayout.cli.options import add, add_own, given_file, integer
 from simlayout.cli.text import field, fit
 from simlayout.errors import SimlayoutError
-from simlayout.files import STDIO, deliver, write_whole
+from simlayout.files import STDIO, check_ending, deliver, write_whole
 from simlayout.hardware.banks.records import check_file, summaries_text
 
 
@@ -47,6 +47,9 @@ def _forms():
 
 def conform(options):
     """`simlayout conform`: exit code 1 if anything was counted that the model does not say."""
+    for name, ending in ((options.rocm, ".py"), (options.record, ".npz")):
+        if name is not None:
+            check_ending(name, ending)
     if options.check:
         return _check(options)
     if options.rocm:

@@ -6,6 +6,7 @@ from simlayout.cli import registry
 from simlayout.cli.options import add, given_layout, integer
 from simlayout.cli.text import tell
 from simlayout.errors import SimlayoutError
+from simlayout.files import check_ending
 
 EXAMPLES = """
     simlayout explore
@@ -52,6 +53,8 @@ def explore(options):
     """`simlayout explore`."""
     from simlayout.explorer.worked import worked
 
+    if options.output:
+        check_ending(options.output, ".html", ".htm")
     state, sources = _asked(options)
     worked(state.without_view(), sources)       # a text that cannot be read is told here, before a page opens
     return _write(state, sources, options) if options.output else _serve(state, sources, options)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from simlayout.algebra.notation import bytes_for_elements
-from simlayout.cli.options import NATURALLY, add, add_access
+from simlayout.cli.options import NATURALLY, WORDS, add, add_access
 from simlayout.cli.text import LABEL, WIDTH, field, fit, tell
 from simlayout.codegen import check as check_emitted
 from simlayout.codegen import emit as emit_access
@@ -27,7 +27,7 @@ def describe_check(parser):
         simlayout check 'row * 64 + (col ^ ((row & 7) << 3));' --domain row=64 col=64 --op st.shared.b64
         simlayout check '(32,32):(33,1)' --dtype f32 --op ld.shared.b32 --lanes 'tid, k' --domain k=32 --json
         simlayout check 'Sw<3,3,3> o (16,64):(64,1)' --test                 # as a pytest file: ... > test_tile.py
-        """, NATURALLY + """
+        """, NATURALLY + WORDS + """
     Conflicts are an answer: the exit code is 0. Under a layout that has some stands a better one, if a short search finds
     it; `simlayout search` looks further, and for several accesses at once.
     """)
@@ -42,7 +42,7 @@ def describe_explain(parser):
         simlayout explain '(16,64):(64,1)' --op ldmatrix.x4 --index 2
         simlayout explain 'row * 64 + col' --domain row=16 col=64 --op ld.shared.b128
         simlayout explain '(32,32):(32,1)' --dtype f32 --op ld.shared.b32 --lanes 'tid, k' --domain k=32
-        """, NATURALLY)
+        """, NATURALLY + WORDS)
     add_access(parser)
     add(parser, "--index", default=0)
     add(parser, "--json")

@@ -46,7 +46,7 @@ def describe(parser):
             "them)", values=lambda: [*PAGES, *(one.number for one in lessons())])
     parser.add_argument("--language", choices=LANGUAGES, default=LANGUAGES[0], help="of the lesson's text and hints "
                         "(default: %(default)s); what else functions print is English")
-    parser.add_argument("--to", default=".", metavar="FOLDER", help="where the copy goes; made if need be (default: here)")
+    parser.add_argument("--to", metavar="FOLDER", help="where the copy goes; made if need be (default: here)")
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--alone", action="store_true", help="the copy carries simlayout itself (more than a megabyte) and "
                        "runs as it is, on Colab too, without PyPI")
@@ -60,8 +60,10 @@ def describe(parser):
 
 def run(options):
     """`simlayout lesson`."""
-    if (options.alone or options.source is not None) and options.lesson in (None, *PAGES):
-        option = "--alone" if options.alone else "--source"
+    given = {"--alone": options.alone, "--source": options.source is not None, "--to": options.to is not None,
+             "--force": options.force}
+    if any(given.values()) and options.lesson in (None, *PAGES):
+        option = next(name for name in given if given[name])
         raise SimlayoutError(f"{option} is for the copy of a lesson: give its number too, 1 to {len(lessons())}")
     if options.lesson is None:
         known = {str(one.number): {"title": one.title, "minutes": one.minutes, "exercises": one.exercises}
@@ -76,9 +78,10 @@ def run(options):
         tell(options.json, {options.lesson: page}, page.rstrip())
     else:
         one = _numbered(options.lesson, options.language)
-        if options.to.endswith(".ipynb"):
+        folder = Path(options.to or ".")
+        if folder.suffix == ".ipynb":
             raise SimlayoutError(f"--to {options.to}: give the folder; the copy in it has the lesson's own name")
-        path = copy(one, Path(options.to), _notebook(one, options.alone, _address(options.source)), options.force)
+        path = copy(one, folder, _notebook(one, options.alone, _address(options.source)), options.force)
         tell(options.json, {"copied": str(path)}, f"{path}: lesson {options.lesson}")
         if options.open and options.json is None:
             open_notebook(path)

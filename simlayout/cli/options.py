@@ -109,6 +109,8 @@ class Op(argparse.Action):
     """--op: the instruction, given once; of a command that takes several, one more."""
 
     def __call__(self, parser, namespace, values, option_string=None):
+        if not all(one.strip() for one in ([values] if isinstance(values, str) else values)):
+            parser.error("--op '': name an instruction, such as ldmatrix.x4")
         if isinstance(values, list):
             namespace.op = [*(namespace.op or ()), *values]
             return
@@ -233,6 +235,12 @@ NATURALLY = """
     tile, (64,64):(1,64), is walked along its columns; of the matrix instructions it takes those with .trans.
     """
 """What the help of commands with add_access says."""
+
+WORDS = """
+    A wavefront is one pass of an instruction through the 32 banks, which serves a word of 4 bytes of each; ideal is how
+    many it would take without conflicts, excess the rest; conflicts is what Nsight Compute counts as bank conflicts.
+    """
+"""What the help says of counts."""
 
 
 def add_access(parser, name="LAYOUT", help=LAYOUT_HELP, values=None):

@@ -55,6 +55,9 @@ class Parser(argparse.ArgumentParser):
             known = options.parser if hasattr(options, "parser") else self
             near = [get_close_matches(word.split("=")[0], known._option_string_actions, 1) for word in unknown[:1]][0]
             hint = f" (did you mean {near[0]}?)" if near else ""
+            words = list(sys.argv[1:] if args is None else args)
+            if ("--json", unknown[0]) in zip(words, words[1:]):
+                known.error(f"--json {unknown[0]}: name a file that ends in .json, or leave it out")
             if unknown[0].split("=")[0] in ("-o", "--output") and "--to" not in known._option_string_actions:
                 hint = ": what it prints goes to a file by > FILE"
             if hasattr(options, "op") and not unknown[0].startswith("-"):

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from simlayout.cli.options import add
 from simlayout.cli.text import fit, json_text
 from simlayout.errors import SimlayoutError
-from simlayout.files import STDIO, check_writable, write_whole
+from simlayout.files import STDIO, check_ending, check_writable, write_whole
 from simlayout.progress import progress
 
 NOTES = """
@@ -51,6 +51,7 @@ def run(options):
     if options.json == STDIO:
         raise SimlayoutError("--json: stdout is the program's: name a file, as in --json report.json")
     if options.html is not None:
+        check_ending(options.html, ".html", ".htm")
         check_writable(options.html)
     report = Report(options.arch or DEFAULT_ARCH, options.hazards != "off")
 

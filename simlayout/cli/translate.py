@@ -2,7 +2,7 @@
 
 from argparse import SUPPRESS
 
-from simlayout.algebra import F2Map, Layer, Layout, parse
+from simlayout.algebra import F2Map, Layer, Layout, dtype_of, parse
 from simlayout.cli.options import add, given_layout
 from simlayout.cli.text import field, fit, tell
 from simlayout.codegen.notations import open_names, read_notation, sized, text_of
@@ -72,6 +72,7 @@ def describe_equal(parser):
 
 def run_translate(options):
     """`simlayout translate`: exit code 0 if an equivalent was found, 1 if there is none."""
+    dtype_of(options.dtype)                              # most notations do not ask
     body, sizes = sized(options.source, domain_of(options.domain))
     if sizes and len(sizes) != 2:
         raise LayoutError(f"{' '.join(sizes)}: a tile is given as row=16 col=64")
@@ -109,6 +110,7 @@ def _lines_of(to, answer):
 
 def run_equal(options):
     """`simlayout equal`: exit code 0 if the two are equal, 1 if not."""
+    dtype_of(options.dtype)
     domain = domain_of(options.domain)
     bodies = []
     for text in (options.left, options.right):

@@ -135,6 +135,8 @@ def tile(text: str, domain: Mapping[str, int] | None = None, dtype: AnyDType = "
     columns = list(sizes.values())[1] if len(sizes) == 2 else None
     if columns is None and _without_sizes(body):
         mode = _TMA.fullmatch(body.strip())
+        if mode and mode[1]:
+            tma_to_swizzle(int(mode[1]), dtype)          # a mode that TMA has not is told before what it leaves out
         wide = int(mode[1]) // dtype_of(dtype).bytes if mode and mode[1] else 64
         raise SizesError(body, {"row": 64, "col": wide})
     return _with_shape(read_notation(body, columns, dtype, tuple(sizes) or ("row", "col")), sizes)

@@ -112,7 +112,8 @@ def named(text: str, fields: Iterable[str] = tuple(COLUMNS)) -> list[tuple[str, 
             counts = {field: _number(row[place]) for field, place in places.items()}
             launches[-1][int(row[0], 16)] = Counted(row[1].strip(), **counts)
     if not launches or not all(launches):
-        raise DeviceError(f"ncu printed no source page: {text.strip().splitlines()[-1] if text.strip() else 'nothing'}")
+        last = (text.strip().splitlines() or ["nothing"])[-1]
+        raise DeviceError(f"ncu printed no source page: {last if last.isprintable() else repr(last)}")
     return [(name, {address - min(one): counted for address, counted in one.items()})
             for name, one in zip(names, launches)]
 

@@ -5,7 +5,7 @@ from math import prod
 import numpy as np
 
 from simlayout.algebra import dtype_of
-from simlayout.algebra.layout import flatten, tuple_text
+from simlayout.algebra.layout import Layout, flatten, tuple_text
 from simlayout.algebra.notation import in_two_modes
 from simlayout.errors import InstructionError, LayoutError
 from simlayout.hardware import instruction as instruction_of
@@ -112,8 +112,16 @@ def _check_trans(row, element, tile):
         pieces = CHUNK_BYTES // element.bytes
         kind = "reads" if row.kind == "ldmatrix" else "writes"
         raise LayoutError(f"{row} {kind} rows of {pieces} {element} elements next to each other, and {tile} has its columns "
-                          f"so: use {row.name}.trans, which {kind} columns, ld.shared or st.shared, or say with --lanes "
-                          "which coordinate each lane gives")
+                          f"so: {_by_rows(tile)}use {row.name}.trans, which {kind} columns, ld.shared or st.shared, or say "
+                          "with --lanes which coordinate each lane gives")
+
+
+def _by_rows(tile):
+    """What an error suggests where a tile is a shape without strides, as which CuTe reads columns: its rows; else ""."""
+    if not isinstance(tile, Layout) or tile != Layout(tile.shape):
+        return ""
+    rows, columns = _extents(tile)
+    return f"write {Layout.row_major(rows, columns)} for one row after another (a shape alone means columns), "
 
 
 def _covered(row, element, sizes, block_of, tile):

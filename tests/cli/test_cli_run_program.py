@@ -217,7 +217,8 @@ def test_python_processes_of_a_program_have_a_simulated_gpu_that_is_not_in_the_r
     (["folder.py"], "folder.py is a folder, not a program"),
     (["--json", "tile.py"], "--json: stdout is the program's: name a file, as in --json report.json"),
     (["--json", "-", "tile.py"], "--json: stdout is the program's: name a file, as in --json report.json"),
-    (["--html", "nowhere/r.html", "tile.py"], "nowhere/r.html: No such file or directory"),
+    (["--html", "nowhere/r.html", "tile.py"], "nowhere: make it first"),
+    (["--html", "r.pdf", "tile.py"], "cannot write r.pdf: name a file that ends in .html"),
     (["--grid", "4", "tile.py"], "--grid is an option of PTX; a program's own options follow its path"),
     (["--strict", "kernel.ptx"], "--strict is an option of a program in Python, FILE.py"),
     (["--quite", "tile.py"], "unrecognized arguments: --quite (did you mean --quiet?)")])

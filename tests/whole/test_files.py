@@ -30,6 +30,18 @@ def test_a_device_or_a_pipe_is_written_into_and_stays(tmp_path):
     os.close(reader)
 
 
+def test_a_new_file_has_the_rights_that_the_user_gives_and_an_old_one_keeps_its_own(tmp_path):
+    mask = os.umask(0o027)
+    try:
+        write_whole(tmp_path / "new", "text")
+        write_whole(tmp_path / "old", "text")
+        (tmp_path / "old").chmod(0o604)
+        write_whole(tmp_path / "old", "again")
+    finally:
+        os.umask(mask)
+    assert [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("new", "old")] == [0o640, 0o604]
+
+
 @pytest.mark.parametrize("failure, raised", [(OSError(errno.ENOSPC, "No space left on device"), SimlayoutError),
                                              (KeyboardInterrupt(), KeyboardInterrupt)])
 def test_what_fails_half_way_leaves_the_old_file_and_no_other(tmp_path, monkeypatch, failure, raised):
