@@ -321,6 +321,7 @@ def test_consumers_in_turns_are_estimated_to_hide_every_store_but_the_last_one(c
 
 @given(st.sampled_from(ESTIMATES.configs), *[st.integers(1, 9000)] * 3)
 @example(Hopper(128, 64, 8, group=2), 1024, 1024, 1024)
+@example(Hopper(64, 64, 8), 2**24, 2**24, 64)          # more tiles than 32 bits can number
 def test_l2_serves_no_more_where_neighbours_ask_together_and_never_less_than_one_of_them(config, M, N, K):
     work = Estimates((config,)).work(M, N, K)
     least = work.requested / (18 if config.sharing == 1 else 16)

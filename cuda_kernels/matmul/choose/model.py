@@ -226,9 +226,10 @@ class Estimates:
     def _shared(self, tile_rows, tile_cols, tall, wide, units, parts, left, sms):
         """(requested, paired, gathered) of Work, from the units that one GPC works on at a time. tile_rows, tile_cols: of A
         and B that a tile loads."""
-        tall, wide, parts, left, units = (np.asarray(np.ceil(x), np.int32) for x in (tall, wide, parts, np.maximum(left, 1),
-                                                                                     units))
-        group = np.minimum(self.group, tall).astype(np.int32)
+        few = float(np.max(1.0 * tall * wide * parts)) < 2**31               # tiles: 32 bits hold them, and cost less
+        tall, wide, parts, left, units = (np.asarray(np.ceil(x), np.int32 if few else np.int64)
+                                          for x in (tall, wide, parts, np.maximum(left, 1), units))
+        group = np.minimum(self.group, tall).astype(tall.dtype)
         count, slices = np.maximum(units // GPCS, 1), self.slices[:, None]
         i = np.arange(sms // GPCS + 1, dtype=np.int32)   # the units of a GPC
         at = np.where(self.clustered[:, None], slices * (3 + GPCS * (i // slices)) + i % slices, 3 * count[:, None] + i)
