@@ -48,6 +48,8 @@ def run(options):
     if not os.path.isfile(options.file):
         raise SimlayoutError(f"{options.file}: there is no such program" if not os.path.isdir(options.file) else
                              f"{options.file} is a folder, not a program")
+    if not os.access(options.file, os.R_OK):
+        raise SimlayoutError(f"cannot read {options.file}: Permission denied")
     if options.json == STDIO:
         raise SimlayoutError("--json: stdout is the program's: name a file, as in --json report.json")
     if options.html is not None:

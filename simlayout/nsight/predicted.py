@@ -104,10 +104,14 @@ def _of_entry(made):
         if loads:
             parts["ld"] = Sums(loads, loads, doubt)
         for name, sums in parts.items():
-            one.lines.setdefault(((access["file"], access["line"]), *callers), Sums()).add(sums)
+            one.lines.setdefault((_place(access), *callers), Sums()).add(sums)
             one.classes.setdefault(name, Sums()).add(sums)
-    one.sources = {(line["file"], line["line"]): line["source"].strip() for line in made["lines"]}
+    one.sources = {_place(line): line["source"].strip() for line in made["lines"]}
     return one
+
+
+def _place(made):
+    return str(made["file"]), int(made["line"])
 
 
 def _of_program(kernel, made):
@@ -115,7 +119,7 @@ def _of_program(kernel, made):
     mends = tuple(_mend(mend) for mend in made["mends"] if kernel["name"] in mend["kernels"])
     one = Prediction(kernel["name"], shapes, mends=mends)
     for line in kernel["lines"]:
-        place = line["file"], line["line"]
+        place = _place(line)
         one.sources[place] = line["source"].strip()
         if line["instructions"]:
             sums = Sums(int(line["wavefronts"]), int(line["ideal"]), "" if line["exact"] else BOUNDED)

@@ -55,6 +55,7 @@ class Launch:
         """Whether the instructions know their lines of the source."""
         return any(one.line for one in self.counted.values())
 
+    @typed()
     def source(self, file: str, line: int) -> str:
         """A line of the source, "" where it is not at hand.
 
@@ -68,6 +69,7 @@ class Launch:
 
         return line_text(file, line).strip()
 
+    @typed()
     def is_called(self, name: str) -> bool:
         """Whether a name means this kernel: the linker's, the function's with or without its module, or as Numba shows it.
 
@@ -77,6 +79,7 @@ class Launch:
         """
         return name in (self.mangled, self.name) or f"::{short(self.name)}".endswith(f"::{short(name)}")
 
+    @typed(DeviceError)
     def plus(self, other: "Launch") -> "Launch":
         """The sums of two launches of the same machine code; raises DeviceError if it is other code."""
         if {o: c.text for o, c in self.counted.items()} != {o: c.text for o, c in other.counted.items()}:
@@ -110,14 +113,17 @@ def short(name: str) -> str:
 def launches(path: str | Path) -> list[Launch]:
     """All launches of a report, or of the CSV of a source page, in their order.
 
-    Raises SimlayoutError where there is no such file, where it is neither, where the package ncu_report is missing, and
-    DeviceError where the report has no counters of instructions.
+    Raises SimlayoutError where there is no such file, where it cannot be read or is neither, where the package ncu_report is
+    missing, and DeviceError where the report has no counters of instructions.
     """
     if not os.path.isfile(path):
         raise SimlayoutError(f"{path}: there is no such report" if not os.path.isdir(path) else f"{path} is a folder, not a "
                              "report")
-    with open(path, "rb") as file:
-        head = file.read(4096)
+    try:
+        with open(path, "rb") as file:
+            head = file.read(4096)
+    except OSError as error:
+        raise SimlayoutError(f"cannot read {path}: {error.strerror or error}") from None
     if head[:2] == b"PK":
         raise SimlayoutError(f"{path} is packed: let `ncu` write it as .ncu-rep")
     if head.startswith(HEAD):

@@ -7,6 +7,7 @@ sass`: per kernel launch a line with the kernel's name, a line of column names, 
 import csv
 import io
 import re
+import reprlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -51,7 +52,7 @@ class Counted:
         >>> Counted("@!P0 LDS.128 R4, [R2]", 32, 4, 4).opcode
         'LDS.128'
         """
-        words = self.text.split()
+        words = self.text.split() or [""]
         return words[1] if words[0].startswith("@") and len(words) > 1 else words[0]
 
     @property
@@ -101,7 +102,7 @@ def parse(text: str, fields: Iterable[str] = tuple(COLUMNS)) -> list[dict[int, C
 def named(text: str, fields: Iterable[str] = tuple(COLUMNS)) -> list[tuple[str, dict[int, Counted]]]:
     """As `parse`, each page with the name of its kernel before it, "" where the text has none."""
     launches, names, name, places = [], [], "", {}
-    for row in csv.reader(io.StringIO(text)):
+    for number, row in enumerate(_rows(text), 1):
         if row[:1] == ["Kernel Name"]:
             name = row[1] if len(row) > 1 else ""
         elif row[:2] == ["Address", "Source"]:
@@ -109,13 +110,24 @@ def named(text: str, fields: Iterable[str] = tuple(COLUMNS)) -> list[tuple[str, 
             names.append(name)
             places = {field: _place(row, COLUMNS[field]) for field in fields}
         elif launches and row and row[0].startswith("0x"):
-            counts = {field: _number(row[place]) for field, place in places.items()}
-            launches[-1][int(row[0], 16)] = Counted(row[1].strip(), **counts)
+            try:
+                counts = {field: _number(row[place]) for field, place in places.items()}
+                launches[-1][int(row[0], 16)] = Counted(row[1].strip(), **counts)
+            except (IndexError, ValueError):
+                raise DeviceError(f"row {number} of ncu's source page is damaged: {reprlib.repr(','.join(row))}") from None
     if not launches or not all(launches):
         last = (text.strip().splitlines() or ["nothing"])[-1]
         raise DeviceError(f"ncu printed no source page: {last if last.isprintable() else repr(last)}")
     return [(name, {address - min(one): counted for address, counted in one.items()})
             for name, one in zip(names, launches)]
+
+
+def _rows(text):
+    """The rows of a CSV; DeviceError where it is none."""
+    try:
+        return list(csv.reader(io.StringIO(text)))
+    except csv.Error as error:                           # a NUL, under Python 3.10, or a field without end
+        raise DeviceError(f"ncu's source page is damaged: {error}") from None
 
 
 def _place(row, name):

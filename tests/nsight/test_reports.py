@@ -94,6 +94,23 @@ def test_what_is_no_report_is_refused(content, fault, tmp_path):
         launches(path)
 
 
+@given(st.data())
+def test_a_page_that_was_damaged_is_read_or_refused(data):
+    text = page_of(PADDED)
+    first, last = sorted(data.draw(st.tuples(*[st.integers(0, len(text))] * 2)))
+    try:
+        assert named(text[:first] + data.draw(st.sampled_from(["", '"', "\n", "x", '"0x10"\n', "\0"])) + text[last:])
+    except SimlayoutError as error:
+        assert "\n" not in str(error)
+
+
+def test_a_damaged_row_is_told_by_its_number_and_an_empty_instruction_has_no_opcode():
+    lines = page_of(NAIVE).splitlines()
+    with pytest.raises(SimlayoutError, match="row 3 of ncu's source page is damaged: '0x"):
+        named("\n".join([*lines[:2], lines[2].rpartition(",")[0]]))
+    assert Counted("", 32, 0, 0).opcode == "" and not Counted("", 32, 0, 0).accesses_shared
+
+
 def test_a_folder_and_a_file_that_is_not_there_are_refused(tmp_path):
     with pytest.raises(SimlayoutError, match="is a folder, not a report"):
         launches(tmp_path)
