@@ -2,7 +2,7 @@
 
 The signature is the table: `typed` reads each annotation once and refuses, by the name of the parameter, what is of another
 kind. What a value must be beyond its kind (a range, a name in a table) the function says itself. NumPy's integers and bools
-arrive as Python's, so that an int8 does not overflow, and an iterator as a tuple.
+arrive as Python's, so that an int8 does not overflow, an iterator as a tuple, and arrays of other libraries as NumPy's.
 
 >>> from simlayout.errors import LayoutError
 >>> @typed(LayoutError)
@@ -57,11 +57,13 @@ class Kind(NamedTuple):
 def typed(error: type[SimlayoutError] = SimlayoutError, own: Collection[str] = ()) -> Callable[[Decorated], Decorated]:
     """Decorates a function, or a dataclass, whose parameters (fields) are to be checked. own: parameters that the
     function itself looks at, because it can say more. Parameters without an annotation, and those of kinds that are not
-    looked at (`kind_of`), pass."""
+    looked at (`kind_of`), pass. Raises TypeError for an own that the function has not."""
     def decorate(function: Decorated) -> Decorated:
         if isclass(function):
             function.__init__ = typed(error, own)(function.__init__)  # type: ignore[method-assign]
             return function
+        if own and (wrong := set(own) - signature(function).parameters.keys()):
+            raise TypeError(f"{function.__qualname__} has no parameter {', '.join(sorted(wrong))}")
         name = function.__qualname__.removesuffix(".__init__")
 
         @cache
@@ -159,12 +161,12 @@ def _truth(value):
 
 def _array(value):
     try:
-        numbers = np.asarray(value).dtype.kind not in "OUSMm"
+        array = np.asanyarray(value)
     except Exception:                                    # whatever an object does that says it is an array
-        numbers = False
-    if not numbers:
+        raise Other from None
+    if array.dtype.kind in "OUSMm":
         raise Other
-    return value
+    return array if hasattr(value, "__array__") else value   # what lies on a GPU is copied once
 
 
 PLAIN = {

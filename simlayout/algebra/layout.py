@@ -186,7 +186,7 @@ def byte_address(layout: IndexFunction, *coordinate: Coordinate, dtype: AnyDType
 
 def not_inner(inner):
     """NotImplemented for what may compose itself; LayoutError for what was written in the place of a layout."""
-    if isinstance(inner, (int, tuple, list, str)):
+    if isinstance(inner, (int, tuple, list, str)) and not hasattr(type(inner), "__rmatmul__"):
         raise LayoutError(f"@ takes a layout, not {inner!r}: write Layout(shape, strides), or parse(text)")
     return NotImplemented
 

@@ -109,7 +109,7 @@ class Measured:
 
 
 @typed()
-def measured(what: str, access=None):
+def measured(what: str, access: str | None = None):
     """The Measured of a row: wavefronts per instruction of a pattern ("ld.shared.b32 stride 2") or of an access of a kernel
     ("mma_base, 1 stage", "load A"); or a number of a whole kernel ("mma_base, 4 stages"). SimlayoutError if there is none.
 

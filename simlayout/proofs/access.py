@@ -253,7 +253,7 @@ class Access:
 
     def on(self, arch: str | None) -> "Access":
         """The same access on another chip; itself for its own, and for None."""
-        return self if arch in (None, self.arch) else replace(self, arch=arch)
+        return self if arch is None or isinstance(arch, str) and arch == self.arch else replace(self, arch=arch)
 
     def with_tile(self, tile: IndexFunction | str) -> "Access":
         """The same access to another tile.

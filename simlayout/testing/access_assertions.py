@@ -4,14 +4,15 @@ What fails raises CounterexampleError, an AssertionError: its text explains and 
 `counterexample` holds the two. Arguments that make no sense raise the library's own errors, which are ValueErrors.
 """
 
-from collections.abc import Iterable, Sequence
+import reprlib
+from collections.abc import Sequence
 from typing import overload
 
 import numpy as np
 
 from simlayout.algebra.aliases import ArrayLike, IndexFunction
 from simlayout.arguments import typed
-from simlayout.errors import SimlayoutError
+from simlayout.errors import LayoutError, SimlayoutError
 from simlayout.hardware import Analysis, Instruction, analyze
 from simlayout.hardware.tables.arch import DEFAULT_ARCH
 from simlayout.machine.engine.trace import Trace
@@ -23,8 +24,8 @@ from simlayout.testing.trace_assertions import Line, assert_trace_wavefronts
 from simlayout.wording import counted
 
 
-@typed(own=("subject", "for_", "arch"))
-def assert_conflict_free(subject: Access | Plan | Analysis | IndexFunction, *, for_: Sequence[Access] = (),
+@typed(LayoutError, own=("subject", "arch"))
+def assert_conflict_free(subject: Access | Plan | Analysis | IndexFunction, *, for_: Access | Sequence[Access] = (),
                          active: ArrayLike | None = None, arch: str | None = None) -> None:
     """No instruction of an access has two lanes that wait for each other: its wavefronts are those without any conflict.
 
@@ -61,8 +62,7 @@ wavefronts, 4 without them, in 1 of 1
     what mends it: Sw<3,3,3> o (16,64):(64,1) is free of conflicts
     """
     __tracebackhide__ = True
-    several = isinstance(for_, Iterable) and not isinstance(for_, Access)
-    for one in subjects(subject, tuple(for_) if several else (for_,), active, arch):
+    for one in subjects(subject, (for_,) if isinstance(for_, Access) else for_, active, arch):
         waiting = one.analysis.wavefronts > one.free
         if waiting.any():
             index = int(np.argmax(waiting))
@@ -147,10 +147,13 @@ def _analysed(subject, addresses, active, arch):
 
 def _expected(expected, instructions):
     """The expected wavefronts, int64 [] or [instructions]."""
-    wanted = np.asarray(expected)
+    try:
+        wanted = np.asarray(expected)
+    except Exception:                                    # whatever an object does that says it is an array
+        wanted = np.asarray("")
     if wanted.dtype.kind not in "iu" or wanted.ndim > 1 or wanted.ndim and len(wanted) != instructions:
         raise SimlayoutError(f"expected is an int, the total, or one int for each of {instructions} instructions, not "
-                             f"{expected!r}")
+                             f"{reprlib.repr(expected)}")
     return wanted.astype(np.int64)
 
 

@@ -4,6 +4,7 @@ Everything that they draw is valid: swizzles are bijective, addresses aligned an
 shrinks towards the simple: no swizzle, one row, lanes side by side.
 """
 
+import reprlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
@@ -23,7 +24,7 @@ from simlayout.algebra import Layout, Rotation, Swizzle, dtype_of
 from simlayout.algebra.aliases import AnyDType, IndexFunction
 from simlayout.algebra.checked import MOST_SHIFT
 from simlayout.arguments import typed
-from simlayout.errors import LayoutError, require_ints
+from simlayout.errors import LayoutError, SimlayoutError
 from simlayout.hardware import INSTRUCTIONS, Instruction
 from simlayout.hardware import instruction as instruction_of
 from simlayout.hardware.tables.arch import DEFAULT_ARCH, LANES, arch_of
@@ -41,6 +42,9 @@ KINDS = ("plain", "padded", "rotated", "swizzled")
 
 LANE_MAPS = ("natural", "permuted", "columns")
 """How the lanes of `accesses` walk over a tile."""
+
+MOST = 2**31 - 1
+"""What a limit may be."""
 
 _ROWS, _ROW_BYTES = 16, 32      # every instruction covers tiles of multiples of these in whole pieces
 
@@ -60,13 +64,13 @@ def _several(names):
 
 
 def _at_least(**limits):
-    """Raises LayoutError for limits, name=(value, least), that are no ints, or leave nothing to draw."""
+    """Raises LayoutError for limits, name=(value, least), that leave nothing to draw, or more than anything has."""
     for name, (value, least) in limits.items():
-        require_ints(LayoutError, "a strategy", **{name: value})
-        if value < least:
-            raise LayoutError(f"{name} = {value}: it must be at least {least}")
+        if not least <= value <= MOST:
+            raise LayoutError(f"{name} = {value}: it must be at least {least}, and at most 2**31 - 1")
 
 
+@typed()
 def smallest(strategy: SearchStrategy[Drawn], condition: Callable[[Drawn], bool] = lambda value: True) -> Drawn:
     """The simplest value of a strategy for which a condition holds, the same one every time.
 
@@ -76,6 +80,8 @@ def smallest(strategy: SearchStrategy[Drawn], condition: Callable[[Drawn], bool]
     >>> smallest(swizzles(), lambda swizzle: swizzle.bits == 2)
     Swizzle(2, 0, 2)
     """
+    if not isinstance(strategy, SearchStrategy):
+        raise SimlayoutError(f"smallest: strategy is one of Hypothesis, not {reprlib.repr(strategy)}: layouts(), say")
     return find(strategy, condition, settings=settings(max_examples=2000, database=None, derandomize=True, deadline=None,
                                                        phases=(Phase.generate, Phase.shrink)))
 
@@ -93,6 +99,7 @@ def _nest(shape, supply):
     return next(supply) if isinstance(shape, int) else tuple(_nest(inner, supply) for inner in shape)
 
 
+@typed(LayoutError)
 def layouts(*, max_size: int = 1024, max_rank: int = 3, max_stride: int = 64) -> SearchStrategy[Layout]:
     """Any Layout, flat or nested, half of the time a compact one.
 
@@ -113,6 +120,7 @@ def layouts(*, max_size: int = 1024, max_rank: int = 3, max_stride: int = 64) ->
     return shapes.map(Layout) | shapes.flatmap(strided)
 
 
+@typed(LayoutError)
 def one_to_one_layouts(*, max_size: int = 1024, max_rank: int = 3, max_gap: int = 3) -> SearchStrategy[Layout]:
     """A Layout that gives every coordinate an offset of its own: its modes in any order, with gaps between them.
 
@@ -164,6 +172,7 @@ def swizzles(*, min_bits: int = 0, max_bits: int = 3, min_base: int = 0, max_bas
     return st.sampled_from(choices[:1] + [swizzle for swizzle in choices[1:] if swizzle.bits])     # one identity is enough
 
 
+@typed(LayoutError)
 def rotations(*, max_chunk: int = 8, max_count: int = 8, max_rows: int = 4, max_period: int = 8) -> SearchStrategy[Rotation]:
     """A Rotation of 1 to max_count chunks of 1 to max_chunk elements, which advances every 1 to max_rows of its rows, and
     starts again after its count, or after 1 to max_period lines.
@@ -179,6 +188,7 @@ def rotations(*, max_chunk: int = 8, max_count: int = 8, max_rows: int = 4, max_
                      st.none() | st.integers(1, max_period))
 
 
+@typed(LayoutError)
 def tiles(dtype: AnyDType = "f16", *, kinds: Sequence[str] = KINDS, max_rows: int = 64, max_row_bytes: int = 256,
           max_bytes: int = SHARED_BYTES) -> SearchStrategy[IndexFunction]:
     """A row-major tile of two modes, (rows, columns), that fits shared memory: a Layout, or a composition with one.

@@ -6,8 +6,10 @@ shared memory, are an error: a check of nothing would always pass.
 """
 
 import re
+import reprlib
 from collections.abc import Iterable
 from dataclasses import replace
+from numbers import Integral
 from os.path import basename
 
 from simlayout.errors import SimlayoutError, require
@@ -83,9 +85,14 @@ def chosen(trace: Trace, lines: Line | Iterable[Line] | None) -> list[SourceLine
     every = [line for line in trace.source_lines() if line.instructions]
     if lines is None:
         return every
-    wanted = [lines] if isinstance(lines, int | str) or not isinstance(lines, Iterable) else list(lines)
+    given: list
+    try:
+        given = [lines] if isinstance(lines, Integral | str) else list(lines)     # type: ignore[arg-type]
+    except Exception:                                    # no list, or one that breaks
+        given = [lines]
+    wanted = [int(each) if isinstance(each, Integral) else each for each in given]       # NumPy's, too
     if wrong := [each for each in wanted if not isinstance(each, int | str)]:
-        raise SimlayoutError(f"lines are numbers, 'file.py:7' or parts of their text, not {wrong[0]!r}")
+        raise SimlayoutError(f"lines are numbers, 'file.py:7' or parts of their text, not {reprlib.repr(wrong[0])}")
     if not wanted:
         raise SimlayoutError("no lines are given: leave lines out for all of them")
     found = {}

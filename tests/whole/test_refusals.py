@@ -51,6 +51,14 @@ def test_what_stands_in_the_place_of_a_layout_is_answered_with_what_to_write(cal
         call()
 
 
+def test_who_says_himself_how_he_is_composed_composes():
+    class Sizes(tuple):
+        def __rmatmul__(self, outer):
+            return outer, self
+
+    assert SQUARE @ Sizes((4,)) == (SQUARE, (4,)) and (sl.Swizzle(3, 3, 3) @ Sizes((4,)))[1] == (4,)
+
+
 def access(tile, **changes):
     parts = {"name": "x", "instruction": "ld.shared.b32", "domain": {"tid": 32}, "dtype": "f32", "excess": None}
     return sl.Access(**{"tile": tile} | parts | changes)

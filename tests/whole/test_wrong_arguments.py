@@ -1,16 +1,19 @@
 """Wrong arguments of public functions are refused in the library's own words: no error of NumPy or Python comes through."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import strategies as st
 
 import simlayout as sl
-from simlayout import codegen, hardware, lessons, machine, numerics, proofs, synthesis, testing
+from simlayout import codegen, hardware, lessons, machine, nsight, numerics, proofs, synthesis, testing
 from simlayout.arguments import kind_of, typed
 from simlayout.errors import InstructionError, LayoutError, SimlayoutError
 from simlayout.hardware import Descriptor, InstructionDescriptor, ScaleSource
+from simlayout.machine.engine.trace import Trace
 
 PLAIN = sl.Layout((16, 64), (64, 1))
 TILE = sl.Swizzle(3, 3, 3) @ PLAIN
@@ -22,6 +25,21 @@ SCALED = "m16n8k64.f32.e2m1.e2m1.f32.mxf4.2X.ue8m0"
 HALVES = np.ones((16, 16), np.float16)
 VALUES, METADATA = hardware.compress(np.array([[0, 5, 0, 7]]))
 HELD, PLACED = sl.fragment(MMA, "A"), hardware.accumulator(128, 64)
+
+LAUNCH = nsight.Launch("f", 0, {0: nsight.Counted("LDS.128 R4, [R2]", 32, 4, 4)})
+
+
+def for_tile(tile, accesses, arch):
+    testing.assert_conflict_free(tile, for_=accesses, arch=arch)
+
+
+def smallest_of(strategy, *names):
+    """A function of the values of these parameters, by name, that draws from the strategy."""
+    @wraps(strategy)
+    def drawn(*values):
+        return testing.smallest(strategy(**dict(zip(names, values))))
+    return drawn
+
 
 CALLS = [
     (sl.Swizzle, 3, 3, 3), (sl.Swizzle(3, 3, 3), 5), (sl.Rotation(8, 8, 64), 5), (sl.F2Map((1, 2, 4)), 5), (PLAIN, 3, 8),
@@ -55,10 +73,22 @@ CALLS = [
     (hardware.scale_layout, 128, 4), (hardware.tmem_allocation, 8), (hardware.tmem_copy, "128x256b"),
     (hardware.tmem_fragment, "tcgen05.ld.16x32bx2.x2", None), (machine.execute, None), (testing.swizzles,),
     (lessons.lesson, 1, "en"), (lessons.check, "1.1", None, 1, "en"), (sl.guide.page, "layouts"),
+    (lessons.lessons, "en"), (lessons.theory, "en"), (lessons.teaching, "en"), (lessons.measured, "pairs", None),
+    (testing.assert_conflict_free, LOAD), (for_tile, TILE, [LOAD], "sm_90"), (testing.assert_wavefronts, LOAD, 16),
+    (testing.assert_bijective, TILE, {"row": 16, "col": 64}, 1024), (testing.assert_no_conflicts, Trace(()), None),
+    (testing.assert_equivalent, TILE, TILE, {"row": 16, "col": 64}), (testing.assert_no_hazards, Trace(())),
+    (testing.addresses, "ld.shared.b32"), (testing.lane_masks, "ld.shared.b32"), (testing.tiles, "f16"),
+    (smallest_of(testing.layouts, "max_size", "max_rank", "max_stride"), 8, 2, 8),
+    (smallest_of(testing.one_to_one_layouts, "max_size", "max_rank", "max_gap"), 8, 2, 8),
+    (smallest_of(testing.rotations, "max_chunk", "max_count", "max_rows", "max_period"), 2, 2, 2, 2),
+    (smallest_of(testing.tiles, "kinds", "max_rows", "max_row_bytes", "max_bytes"), ["plain"], 16, 32, 1024),
+    (testing.smallest, st.integers()), (nsight.launches, "none.ncu-rep"), (nsight.predictions, "none.json"),
+    (nsight.compare, LAUNCH), (LAUNCH.source, "a.cu", 1), (LAUNCH.is_called, "f"), (LAUNCH.plus, LAUNCH),
 ]
 
 WRONG = [None, "x", b"x", 1.5, float("nan"), True, np.int8(1), np.float32(2), -1, 0, 2**70, [], (), {}, {"a": "b"}, ["a"],
-         [[1], [2, 3]], (1, 2, 3), np.array(["a"]), np.zeros((2, 2), object), object(), int, sl, slice(1), iter([1])]
+         [[1], [2, 3]], (1, 2, 3), np.array(["a"]), np.zeros((2, 2), object), np.array(3), np.zeros(0), object(),
+         int, sl, slice(1), iter([1])]
 """Of these some are right somewhere, which is as well."""
 
 
@@ -73,7 +103,7 @@ def test_a_wrong_argument_raises_the_librarys_own_error_or_none(call):
         for wrong in WRONG:
             try:
                 function(*given[:place], wrong, *given[place + 1:])
-            except SimlayoutError:
+            except (SimlayoutError, AssertionError):     # an assertion of simlayout.testing: it was understood, and is false
                 pass
 
 
@@ -115,6 +145,25 @@ def test_integers_and_lists_of_any_make_arrive_as_pythons():
         given(1, True, (), 3, "x")
     with pytest.raises(TypeError, match="missing 1 required"):
         given(1, True, ())
+
+
+def test_a_parameter_to_look_at_oneself_that_there_is_not_is_a_mistake_of_the_author():
+    with pytest.raises(TypeError, match="given has no parameter mien"):
+        @typed(LayoutError, own=("mien",))
+        def given(mine: int):
+            return mine
+
+
+def test_an_array_that_lies_elsewhere_is_copied_once():
+    copies = []
+
+    class OnGpu:
+        def __array__(self, dtype=None, copy=None):
+            copies.append(HALVES)
+            return HALVES
+
+    sl.mma(MMA, OnGpu(), HALVES[:, :8])
+    assert len(copies) == 1
 
 
 def test_parameters_of_positions_only_and_of_names_only_are_told_by_their_own_names():
