@@ -4,8 +4,9 @@ A Kernel describes all of this itself, so that one runner, one compiler and one 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
+from os.path import basename
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,26 @@ class AccessCount:
         return replace(self, instructions=self.instructions + other.instructions,
                        wavefronts=self.wavefronts + other.wavefronts, ideal=self.ideal + other.ideal,
                        exact=self.exact and other.exact, bytes=self.bytes + other.bytes, loads=self.loads + other.loads)
+
+
+def counts_table(counts: Iterable[AccessCount]) -> str:
+    """AccessCounts as lines of text below a head; without the columns of which nobody has anything.
+
+    >>> print(counts_table([AccessCount("load A", "ldmatrix.x4", 2, 32, 8)]))
+    access  instruction  instructions  wavefronts  ideal  excess
+    load A  ldmatrix.x4             2          32      8      24
+    """
+    head = ("access", "instruction", "line", "instructions", "wavefronts", "ideal", "excess", "TMA bytes")
+    rows = [head, *map(_row, counts)]
+    kept = [i for i in range(len(head)) if head[i] not in ("line", "TMA bytes") or any(row[i] for row in rows[1:])]
+    wide = {i: max(len(row[i]) for row in rows) for i in kept}
+    return "\n".join("  ".join(f"{row[i]:{'<' if i < 3 else '>'}{wide[i]}}" for i in kept).rstrip() for row in rows)
+
+
+def _row(count):
+    line = f"{basename(count.file)}:{count.line}" if count.line else ""
+    return (count.name, count.instruction, line, str(count.instructions), str(count.wavefronts), str(count.ideal),
+            str(count.excess) if count.exact else f"{count.excess} (not known exactly)", str(count.bytes or ""))
 
 
 CPU_SMS = 2

@@ -1,6 +1,6 @@
 """Pages: Markdown files of a package that a command lists and prints, and that a repository shows as they are."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.resources import files
 
 from simlayout.arguments import typed
@@ -17,7 +17,14 @@ class Page:
     """One page. name: of its file, without ending; text: Markdown."""
 
     name: str
-    text: str
+    text: str = field(repr=False)
+
+    def __str__(self):
+        return self.text
+
+    def _repr_markdown_(self):
+        """What a notebook shows: the page."""
+        return self.text
 
     @property
     def title(self):

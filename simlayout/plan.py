@@ -11,15 +11,17 @@ from simlayout.drawn import drawn_by
 from simlayout.errors import LayoutError, SimlayoutError
 from simlayout.hardware import arch_of, mma_clocks, mma_of
 from simlayout.hardware.tables.arch import DEFAULT_ARCH, LANES
-from simlayout.kernel import AccessCount, Problem
+from simlayout.kernel import AccessCount, Problem, counts_table
 from simlayout.proofs.access import Access
 from simlayout.proofs.certificate import Certificate
 from simlayout.proofs.source import Operand, cost
 from simlayout.proofs.verify import verify
+from simlayout.shown import Shown
+from simlayout.wording import counted
 
 
 @dataclass(frozen=True)
-class Prediction:
+class Prediction(Shown):
     """A plan's prediction for one problem.
 
     counts: one AccessCount per access. shared_clocks and mma_clocks: the least clocks that the accesses to shared memory and
@@ -71,6 +73,10 @@ class Prediction:
             totals[key] = (old[0] + c.instructions, old[1] + c.wavefronts, old[2] + c.ideal)
         return totals
 
+    def __str__(self):
+        return (f"{counts_table(self.counts)}\n{counted(self.ctas, 'CTA')} of {counted(self.steps, 'K step')}, each of "
+                f"{self.clocks}: bound by {self.bound}")
+
     def as_dict(self) -> dict[str, object]:
         """Plain values, for JSON."""
         rows = [{"name": c.name, "instruction": c.instruction, "instructions": c.instructions,
@@ -101,7 +107,7 @@ def is_copy(name):
 
 @typed(LayoutError)
 @dataclass(frozen=True)
-class Plan:
+class Plan(Shown):
     """The tile, the warps, the stages and the accesses of a kernel.
 
     tile: (rows, columns, depth) of the CTA's tile in elements; each_step: accesses executed once per K step (a loop
@@ -150,6 +156,13 @@ class Plan:
     def accesses(self) -> tuple[Access, ...]:
         """All accesses, in the order of a kernel's life."""
         return self.each_step + self.each_tile
+
+    def __str__(self):
+        rows, columns, depth = self.tile
+        return "\n".join([f"{self.name}: tile {rows}x{columns}x{depth} by {self.mma}, {counted(self.warps, 'warp')}, "
+                          f"{counted(self.stages, 'stage')}, {self.shared_bytes} bytes of shared memory per CTA",
+                          "each K step", *(f"  {access}" for access in self.each_step),
+                          "each tile of C", *(f"  {access}" for access in self.each_tile)])
 
     def access(self, name: str) -> Access:
         """The access with this name."""

@@ -19,6 +19,14 @@ class Kernels(dict[str, Kernel]):
     def __missing__(self, name):
         return named(name)
 
+    def __repr__(self):
+        """Their names.
+
+        >>> Kernels(list(KERNELS.items())[:2])
+        <kernels: mma_base, mma_padded>
+        """
+        return f"<kernels: {', '.join(self)}>"
+
 
 KERNELS = Kernels(hgemm.KERNELS | tutorial.KERNELS)
 """Those of mma.sync: f16, A and B by K."""

@@ -1,7 +1,7 @@
 """GEMM kernels whose threads compute every address: a plan of all accesses, a body that calls emitted index functions."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
 from typing import Any
@@ -43,11 +43,11 @@ class ThreadKernel(Gemm):
     name: str
     summary: str
     options: Any
-    make_plan: Callable
-    make_body: Callable
-    emitted_as: Callable
-    emits: Callable
-    index: Callable | None = None
+    make_plan: Callable = field(repr=False)
+    make_body: Callable = field(repr=False)
+    emitted_as: Callable = field(repr=False)
+    emits: Callable = field(repr=False)
+    index: Callable | None = field(default=None, repr=False)
 
     def __reduce__(self):
         from cuda_kernels.kernels import named

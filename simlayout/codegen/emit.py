@@ -11,7 +11,7 @@ import operator
 import re
 import textwrap
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from math import prod
 from typing import Any
 
@@ -26,13 +26,14 @@ from simlayout.codegen.reader import compile_source
 from simlayout.codegen.symbols import Expr, limits, symbol
 from simlayout.errors import SimlayoutError, VerificationError, require
 from simlayout.proofs import Access, Certificate, verify
+from simlayout.shown import Shown
 
 SAMPLE = 1 << 22
 """The CUDA C++ text is run at this many points at most."""
 
 
 @dataclass(frozen=True)
-class Emitted:
+class Emitted(Shown):
     """An emitted index function.
 
     name, parameters: of the function. source: the Python (Numba) text; cuda: the CUDA C++ text, which is HIP C++ as well.
@@ -49,15 +50,23 @@ class Emitted:
 
     name: str
     parameters: tuple
-    source: str
-    cuda: str
-    function: Callable[..., Any]
+    source: str = field(repr=False)
+    cuda: str = field(repr=False)
+    function: Callable[..., Any] = field(compare=False, repr=False)
     certificate: Certificate
     unit: str
     operations: int
 
     def __str__(self):
         return self.source
+
+    def __reduce__(self):
+        """A pickle holds the source, which is compiled when it is read."""
+        return _compiled, tuple(getattr(self, each.name) for each in fields(self) if each.name != "function")
+
+
+def _compiled(name, parameters, source, cuda, *rest):
+    return Emitted(name, parameters, source, cuda, compile_source(source)[name], *rest)
 
 
 @typed(own=("access", "arch"))

@@ -35,6 +35,7 @@ from simlayout.codegen.translators import (
 )
 from simlayout.errors import LayoutError, VerificationError
 from simlayout.proofs import Equivalence, equivalent
+from simlayout.shown import Shown
 
 __all__ = ["NOTATIONS", "Translation", "TranslationError", "translate"]
 
@@ -48,7 +49,7 @@ MOST = 1 << 22
 
 
 @dataclass(frozen=True)
-class Translation:
+class Translation(Shown):
     """What `translate` found.
 
     notation: of NOTATIONS; result: the index function in it, (row, column) -> offset in elements; text: as that notation

@@ -8,11 +8,12 @@ import numpy as np
 from simlayout.arguments import typed
 from simlayout.errors import LayoutError
 from simlayout.hardware import arch_of
+from simlayout.shown import Shown
 from simlayout.wording import counted
 
 
 @dataclass(frozen=True)
-class Certificate:
+class Certificate(Shown):
     """The result of `verify`: everything in `claims` was checked on every point of `domain`.
 
     instructions, wavefronts and ideal are totals over the domain (0 for a layout without an access); digest is the

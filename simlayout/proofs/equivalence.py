@@ -15,6 +15,7 @@ from simlayout.algebra.layout import flatten
 from simlayout.algebra.notation import as_layout
 from simlayout.algebra.order import check_order
 from simlayout.errors import LayoutError
+from simlayout.shown import Shown
 from simlayout.wording import counted, tile_name
 
 CHUNK = 1 << 18
@@ -25,7 +26,7 @@ MOST = 1 << 30
 
 
 @dataclass(frozen=True)
-class Equivalence:
+class Equivalence(Shown):
     """The result of `equivalent`; it is true if `equal` is.
 
     equal: whether the two functions agree. how: what was compared, in words. counterexample: None, or the first coordinate

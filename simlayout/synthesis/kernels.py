@@ -7,13 +7,14 @@ from typing import Any
 from simlayout.algebra import Layout, Tile
 from simlayout.algebra.aliases import IndexFunction
 from simlayout.errors import LayoutError, SimlayoutError, refuse
+from simlayout.shown import Shown
 from simlayout.synthesis.result import Candidate, SearchResult
 from simlayout.synthesis.search import FAMILIES, search
 from simlayout.wording import tile_name
 
 
 @dataclass(frozen=True)
-class TileResult:
+class TileResult(Shown):
     """What a search says of one tile of a plan. own: the plan's layout, as a Candidate of the family "own"; plain: the tile
     without it, which the search was given; result: the SearchResult."""
 

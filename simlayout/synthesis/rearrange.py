@@ -9,7 +9,7 @@ Rows that keep their r and only change their m come to their lanes in another re
 a lane's own registers. Such orders are tried first.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -17,6 +17,7 @@ import numpy as np
 from simlayout.errors import InstructionError, SimlayoutError, VerificationError, require
 from simlayout.hardware import analyze, fragment
 from simlayout.proofs import Access, Certificate, verify
+from simlayout.shown import Shown
 from simlayout.synthesis.row_orders import GROUPS, ROWS, best_order, by_masks, counted, least_wavefronts
 
 ROW_BYTES = 16
@@ -24,7 +25,7 @@ ROW_BYTES = 16
 
 
 @dataclass(frozen=True, eq=False)
-class Rearrangement:
+class Rearrangement(Shown):
     """The best order that `rearrange` found.
 
     access: as given, but with the rows in that order. order: lane -> the lane whose row it gives now, 8 for each matrix.
@@ -35,7 +36,7 @@ class Rearrangement:
 
     access: Access
     order: tuple
-    exchange: np.ndarray
+    exchange: np.ndarray = field(repr=False)
     before: int
     after: int
     least: int

@@ -8,11 +8,12 @@ from simlayout.codegen.emit import trace
 from simlayout.codegen.printer import count_instructions
 from simlayout.codegen.symbols import symbol
 from simlayout.proofs import Access, Certificate, verify
+from simlayout.shown import Shown
 from simlayout.wording import counted
 
 
 @dataclass(frozen=True)
-class Candidate:
+class Candidate(Shown):
     """A layout for all accesses.
 
     family: of `search.FAMILIES`, or "tma", "own" (the one given), "plain"; layout: of the tile; excess: wavefronts beyond
@@ -89,7 +90,7 @@ class Share:
 
 
 @dataclass(frozen=True)
-class SearchResult:
+class SearchResult(Shown):
     """What a search came to: a sequence of its candidates.
 
     candidates: best first, by excess, wasted bytes and operations, at most as many as were asked for. shares: what is known
@@ -102,6 +103,9 @@ class SearchResult:
     candidates: tuple[Candidate, ...]
     shares: tuple[Share, ...]
     least_bytes: int | None = None
+
+    def __repr__(self):
+        return f"<SearchResult of {counted(len(self), 'candidate')}: {str(self).splitlines()[0]}>"
 
     def __iter__(self):
         return iter(self.candidates)

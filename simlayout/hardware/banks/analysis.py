@@ -26,6 +26,7 @@ from simlayout.hardware.tables.arch import DEFAULT_ARCH, Arch, arch_of
 from simlayout.hardware.tables.instructions import Instruction
 from simlayout.hardware.tables.instructions import instruction as instruction_of
 from simlayout.hardware.tables.provenance import Provenance, provenance
+from simlayout.shown import Shown
 from simlayout.wording import counted
 
 RULES = {"copy": through_cache, "bypass": past_cache, "retry": retried}
@@ -40,7 +41,7 @@ LOAD_FROM = 1 << 18
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Analysis:
+class Analysis(Shown):
     """The cost of n accesses of one instruction.
 
     given: the addresses that `analyze` received, bytes, ints [n, lanes]; mask: the lanes that are active and whose address

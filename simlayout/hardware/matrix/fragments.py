@@ -4,6 +4,7 @@
 and wgmma have files of their own, and `fragment` finds them all.
 """
 
+import copyreg
 import reprlib
 
 from simlayout.errors import InstructionError
@@ -17,7 +18,7 @@ from simlayout.hardware.matrix.fragments_base import (
 from simlayout.hardware.matrix.mfma import AMD_FRAGMENTS
 from simlayout.hardware.matrix.scaled_mma import SCALED_FRAGMENTS
 from simlayout.hardware.matrix.sparse import SPARSE_FRAGMENTS
-from simlayout.hardware.matrix.tmem import tmem_fragment
+from simlayout.hardware.matrix.tmem import TmemFragment, tmem_fragment
 from simlayout.hardware.matrix.wgmma_fragments import wgmma_fragment
 from simlayout.hardware.matrix.wmma import WMMA_FRAGMENTS
 from simlayout.hardware.tables.mma import MMAS, QUAD_PAIR_MMAS, hint, spelled
@@ -110,6 +111,10 @@ def fragment(name: str, operand: str | None = None) -> Fragment:
     if result is None:
         raise InstructionError(_unknown(spelled(name, _names()), operand))
     return result
+
+
+for _class in (Fragment, TmemFragment):                  # the map of one is a function that has no name
+    copyreg.pickle(_class, lambda one: (fragment, (one.name, one.operand)))
 
 
 def _unknown(name, operand):

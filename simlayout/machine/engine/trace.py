@@ -10,10 +10,12 @@ import numpy as np
 from simlayout.errors import SimlayoutError
 from simlayout.hardware.tables.arch import LANES
 from simlayout.hardware.tables.instructions import CLASSES, class_of
-from simlayout.kernel import AccessCount
+from simlayout.kernel import AccessCount, counts_table
 from simlayout.machine.engine.listing import Later, SourceLine, listing, source_lines
 from simlayout.machine.engine.patterns import Patterns, PatternStore
 from simlayout.machine.engine.sectors import SectorBuffer, SectorCount
+from simlayout.shown import Shown
+from simlayout.wording import counted
 
 CHUNK = 1024
 """Warp instructions that are buffered before they are analysed together: 128 KiB of addresses."""
@@ -28,7 +30,7 @@ def _grouped(counts, key):
 
 
 @dataclass(frozen=True)
-class Trace:
+class Trace(Shown):
     """What `run` returns.
 
     lines: one AccessCount per (source line, instruction, access), of PTX per line of that, by file and line.
@@ -107,21 +109,18 @@ class Trace:
             start = start.plus(c)
         return start
 
+    def __repr__(self):
+        """In one line: its fields have one for each line of the source, and for each of the PTX.
+
+        >>> Trace((AccessCount("a", "ld.shared.b32", 2, 8, 2),))
+        <Trace of 1 access: 8 wavefronts, ideal 2, 0 hazards>
+        """
+        total = self.total()
+        return (f"<Trace of {counted(len(self.accesses), 'access')}: {counted(total.wavefronts, 'wavefront')}, "
+                f"ideal {total.ideal}, {counted(len(self.hazards), 'hazard')}>")
+
     def __str__(self):
-        head = ("access", "instruction", "line", "instructions", "wavefronts", "ideal", "excess", "TMA bytes")
-        rows = [head, *(_row(c) for c in self.accesses), _row(self.total())]
-        if not self.total().bytes:
-            rows = [row[:-1] for row in rows]
-            head = rows[0]
-        wide = [max(len(r[i]) for r in rows) for i in range(len(head))]
-        form = "  ".join(f"{{:{'<' if i < 3 else '>'}{w}}}" for i, w in enumerate(wide))
-        return "\n".join(form.format(*r).rstrip() for r in rows)
-
-
-def _row(count):
-    line = f"{basename(count.file)}:{count.line}" if count.line else ""
-    return (count.name, count.instruction, line, str(count.instructions), str(count.wavefronts), str(count.ideal),
-            str(count.excess) if count.exact else f"{count.excess} (not known exactly)", str(count.bytes or ""))
+        return "\n".join([counts_table([*self.accesses, self.total()]), *map(str, self.hazards)])
 
 
 class _Buffer:
@@ -271,9 +270,9 @@ class Recorder:
     def _sector_counts(self):
         counts = []
         while self._counted:
-            for what, counted, touched in self._counted.pop()():
+            for what, sums, touched in self._counted.pop()():
                 buffer = self.sectors(*what)
-                buffer.add_counts(*counted)
+                buffer.add_counts(*sums)
                 if buffer.pieces is not None:
                     buffer.add_touched(*touched)
         for (instruction, site), b in self._sectors.items():

@@ -80,6 +80,9 @@ class Module:
     def __repr__(self) -> str:
         return f"<module {self.syntax.path}, {self.syntax.target}: {', '.join(self.entries) or 'no entries'}>"
 
+    def __reduce__(self):
+        raise MachineError(f"{self!r} is bound to the memory of this process: `ptx.load` the text in each that runs it")
+
     @property
     def unsupported(self) -> tuple[Unsupported, ...]:
         """What entries can reach and the machine cannot execute, by line; `load` refuses a module with any."""

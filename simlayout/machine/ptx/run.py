@@ -72,6 +72,9 @@ class Entry:
             rest.append(f"shared memory: {' and '.join(sizes)}")
         return f"<entry {self.name}({given}){''.join(f', {each}' for each in rest)}>"
 
+    def __reduce__(self):
+        return self.module.__reduce__()                  # refuses
+
     def described(self, parameter: syntax.Variable) -> str:
         """A parameter as text: its name without that of the entry, and its type or size."""
         name = self._own_name(parameter)

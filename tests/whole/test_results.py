@@ -1,0 +1,119 @@
+"""Results in a notebook: what a cell shows of each, what repr() says, and that they can be copied and pickled."""
+
+import copy
+import pickle
+
+import pytest
+from places import ROOT
+
+import cuda_kernels as ck
+import simlayout as sl
+from simlayout import ptx, testing
+from simlayout.errors import MachineError
+from simlayout.hardware import FRAGMENTS
+from simlayout.kernel import AccessCount
+from simlayout.machine.engine.trace import Trace
+
+TILE = sl.Swizzle(3, 3, 3) @ sl.Layout((16, 64), (64, 1))
+
+
+def lanes(tid, k):
+    return tid % 16, 16*k + 8*(tid // 16)
+
+
+LOAD = sl.Access("load", "ldmatrix.x4", TILE, lanes, {"tid": 32, "k": 4})
+KERNEL = ck.KERNELS["mma_permuted"]
+EMITTED = sl.emit(LOAD)
+SEARCHED = sl.search([LOAD])
+MODULE = ptx.load(ROOT / "simlayout" / "guide" / "transpose.ptx")
+RESULTS = [LOAD.analyze(), sl.verify(LOAD), EMITTED, SEARCHED, SEARCHED[0], sl.rearrange(LOAD.restricted(k=1)),
+           sl.equivalent(TILE, TILE), sl.translate(TILE, "triton"), KERNEL.plan, KERNEL.plan.predict(256, 256, 128),
+           Trace((AccessCount("tile", "ld.shared.b32", 4, 128, 4, file="kernels.py", line=7),)),
+           sl.search_plan(KERNEL.plan)[0]]
+
+
+def named(one):
+    return type(one).__name__
+
+
+class Printer:
+    """What IPython gives to _repr_pretty_."""
+
+    def __init__(self):
+        self.texts = []
+
+    def text(self, text):
+        self.texts.append(text)
+
+
+@pytest.mark.parametrize("result", RESULTS, ids=named)
+def test_a_cell_shows_the_words_of_a_result_and_no_fields(result):
+    printer = Printer()
+    result._repr_pretty_(printer, cycle=False)
+    (shown,) = printer.texts
+    assert shown == str(result) and f"{named(result)}(" not in shown and " at 0x" not in shown
+
+
+def test_a_page_of_the_guide_shows_as_markdown_and_prints_as_it_is():
+    page = sl.guide.page("layouts")
+    assert page._repr_markdown_() == str(page) == page.text and repr(page) == "Page(name='layouts')"
+
+
+@pytest.mark.parametrize("result", [*RESULTS, ck.KERNELS, KERNEL, MODULE, MODULE.entry(), sl.guide.page("layouts")],
+                         ids=named)
+def test_repr_is_for_people_too(result):
+    assert len(repr(result)) < 2200
+
+
+@pytest.mark.parametrize("result", [one for one in RESULTS if named(one) not in ("Plan", "TileResult")] + [
+    LOAD, TILE, KERNEL, sl.guide.page("layouts"), sl.fragment("tcgen05.ld.32x32b.x8"),
+    sl.fragment("wgmma.m64n64k16.f32.f16.f16", "D")], ids=named)
+def test_results_can_be_copied_and_pickled(result):
+    for made in (copy.copy(result), copy.deepcopy(result), pickle.loads(pickle.dumps(result))):
+        assert str(made) == str(result) and type(made) is type(result)
+        assert made == result or type(result).__eq__ is object.__eq__            # arrays: each is itself alone
+
+
+def test_fragments_and_emitted_functions_do_the_same_after_pickling():
+    for one in FRAGMENTS.values():
+        again = pickle.loads(pickle.dumps(one))
+        assert again == one and (again.coordinates() == one.coordinates()).all()
+    assert pickle.loads(pickle.dumps(EMITTED)).function(5, 2) == EMITTED.function(5, 2)
+
+
+@pytest.mark.parametrize("made", [copy.deepcopy, pickle.dumps])
+@pytest.mark.parametrize("bound", [MODULE, MODULE.entry()], ids=named)
+def test_a_module_says_that_it_stays_in_its_process(made, bound):
+    with pytest.raises(MachineError, match="is bound to the memory of this process: `ptx.load` the text"):
+        made(bound)
+
+
+def test_errors_of_assertions_and_proofs_keep_their_counterexamples_through_a_pickle():
+    with pytest.raises(AssertionError) as failed:
+        testing.assert_conflict_free(LOAD.with_tile(sl.Layout((16, 64), (64, 1))))
+    with pytest.raises(sl.VerificationError) as refuted:
+        sl.verify(LOAD.with_tile(sl.Swizzle(3, 2, 3) @ sl.Layout((16, 64), (64, 1))))
+    for error in (failed.value, refuted.value):
+        again = pickle.loads(pickle.dumps(error))
+        assert str(again) == str(error) and again.counterexample == error.counterexample
+
+
+def test_what_went_wrong_in_a_run_stands_below_its_counts():
+    hazards = MODULE_WITH_RACE.entry().run(1, 64, hazards="report").hazards
+    assert hazards and str(Trace((), hazards=hazards)).splitlines()[-len(hazards):] == list(map(str, hazards))
+
+
+MODULE_WITH_RACE = ptx.load("""
+.version 9.0
+.target sm_90
+.address_size 64
+.entry racy()
+{
+    .reg .u32 %r<3>;
+    .shared .align 4 .b8 tile[4];
+    mov.u32 %r1, tile;
+    mov.u32 %r2, %tid.x;
+    st.shared.u32 [%r1], %r2;
+    ret;
+}
+""")
