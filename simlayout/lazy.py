@@ -19,15 +19,18 @@ def when_used(package):
     spec = sys.modules[package].__spec__
     homes = _imports(spec.loader.get_data(f"{spec.origin}i").decode())
 
+    def unknown(name):
+        return AttributeError(f"module {package!r} has no attribute {name!r}", name=name, obj=sys.modules[package])
+
     def get(name):
         if name.startswith("_"):
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            raise unknown(name)
         whole = f"{package}.{name}"
         if homes.get(name, package) != package:
             value = vars(sys.modules[package])[name] = getattr(import_module(homes[name]), name)
             return value
         if find_spec(whole) is None:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            raise unknown(name)                          # Python adds "Did you mean"
         return import_module(whole)
 
     public = sorted(homes)

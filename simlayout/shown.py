@@ -14,5 +14,9 @@ class Shown:
     42 wavefronts
     """
 
+    def __init_subclass__(cls, **options: Any):
+        super().__init_subclass__(**options)
+        cls._repr_pretty_ = Shown._repr_pretty_          # type: ignore[method-assign]   # IPython takes a class's own alone
+
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         printer.text("..." if cycle else str(self))

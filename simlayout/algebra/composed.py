@@ -44,6 +44,10 @@ class Layer:
     def __rmatmul__(self, outer: Layout) -> "Composed":
         return compose(outer, self) if isinstance(outer, Layout) else NotImplemented
 
+    def __format__(self, spec):
+        """As of its text."""
+        return format(str(self), spec)
+
 
 class NoDomainError(LayoutError, AttributeError):
     """A composition without a layout has no coordinates and no size. `hasattr` is False for them."""

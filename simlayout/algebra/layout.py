@@ -165,6 +165,14 @@ class Layout:
     def __str__(self):
         return f"{tuple_text(self.shape)}:{tuple_text(self.stride)}"
 
+    def __format__(self, spec):
+        """As of its text.
+
+        >>> f"{Layout((16, 64), (64, 1)):>16}|"
+        '  (16,64):(64,1)|'
+        """
+        return format(str(self), spec)
+
     def __repr__(self):
         return f"Layout({self.shape}, {self.stride})"
 

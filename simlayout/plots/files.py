@@ -21,6 +21,8 @@ COMPRESSION = 3
 
 def format_of(path):
     """"svg" or "png", by the file's name; SimlayoutError for any other."""
+    if hasattr(path, "write"):
+        raise SimlayoutError('a picture is saved to a file by its name; `rendered(drawn, "png")` gives its bytes')
     suffix = Path(path).suffix.lower().lstrip(".") if isinstance(path, str | Path) else ""
     if suffix not in FORMATS:
         raise SimlayoutError(f"cannot draw {str(path)!r}: name a file that ends in .svg or .png")

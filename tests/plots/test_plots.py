@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from io import BytesIO
 
 import numpy as np
 import pytest
@@ -167,6 +168,11 @@ def test_a_file_of_another_kind_is_refused_and_nothing_is_written(tmp_path):
     with pytest.raises(sl.SimlayoutError, match=r"\.svg or \.png"):
         save(banks(natural("(16,64):(64,1)")), tmp_path / "a.pdf")
     assert not list(tmp_path.iterdir())
+
+
+def test_who_saves_into_a_buffer_is_told_what_gives_the_bytes():
+    with pytest.raises(sl.SimlayoutError, match="`rendered.drawn, .png..` gives its bytes"):
+        sl.plots.save(sl.Layout((4, 4), (4, 1)).plot(), BytesIO())
 
 
 def test_matplotlib_loads_with_the_first_figure_and_its_absence_is_explained():

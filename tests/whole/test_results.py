@@ -36,21 +36,9 @@ def named(one):
     return type(one).__name__
 
 
-class Printer:
-    """What IPython gives to _repr_pretty_."""
-
-    def __init__(self):
-        self.texts = []
-
-    def text(self, text):
-        self.texts.append(text)
-
-
 @pytest.mark.parametrize("result", RESULTS, ids=named)
 def test_a_cell_shows_the_words_of_a_result_and_no_fields(result):
-    printer = Printer()
-    result._repr_pretty_(printer, cycle=False)
-    (shown,) = printer.texts
+    shown = pytest.importorskip("IPython.lib.pretty").pretty(result)
     assert shown == str(result) and f"{named(result)}(" not in shown and " at 0x" not in shown
 
 
@@ -86,6 +74,13 @@ def test_fragments_and_emitted_functions_do_the_same_after_pickling():
 def test_a_module_says_that_it_stays_in_its_process(made, bound):
     with pytest.raises(MachineError, match="is bound to the memory of this process: `ptx.load` the text"):
         made(bound)
+
+
+def test_a_layout_pads_as_its_text_does_and_a_name_that_is_nearly_right_is_answered_with_it():
+    assert f"{TILE:>30}|{TILE.layout:<16}|" == "    Sw<3,3,3> o (16,64):(64,1)|(16,64):(64,1)  |"
+    with pytest.raises(AttributeError) as told:
+        sl.anaylze                                       # noqa: B018
+    assert (told.value.name, told.value.obj) == ("anaylze", sl)      # of which Python makes "Did you mean: 'analyze'?"
 
 
 def test_errors_of_assertions_and_proofs_keep_their_counterexamples_through_a_pickle():
