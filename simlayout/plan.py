@@ -57,6 +57,7 @@ class Prediction(Shown):
         return (f"{self.shared_clocks} clocks of shared memory{' (copies by what they write)' * copies}, "
                 f"{self.mma_clocks:.0f} of {self.multiplied_by}")
 
+    @typed()
     def count(self, name: str) -> AccessCount:
         """The AccessCount of the access with this name."""
         for c in self.counts:
@@ -164,6 +165,7 @@ class Plan(Shown):
                           "each K step", *(f"  {access}" for access in self.each_step),
                           "each tile of C", *(f"  {access}" for access in self.each_tile)])
 
+    @typed()
     def access(self, name: str) -> Access:
         """The access with this name."""
         for a in self.accesses:

@@ -84,8 +84,8 @@ class Layout:
         >>> print(Layout.row_major(16, 64))
         (16,64):(64,1)
         """
-        check_nesting(shape)
-        return cls(shape, tuple(prod(flatten(shape[i + 1:])) for i in range(len(shape))))
+        sizes: Any = cls(shape).shape                    # refuses what are no sizes
+        return cls(sizes, tuple(prod(flatten(sizes[i + 1:])) for i in range(len(sizes))))
 
     def __call__(self, *coordinate: Coordinate) -> Index:
         """The offset, in elements, of a coordinate: one argument per mode, or a tuple of them, or one linear index."""

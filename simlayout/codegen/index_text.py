@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from simlayout.algebra.checked import Checked
+from simlayout.algebra.layout import as_index
 from simlayout.arguments import typed
 from simlayout.codegen.index_grammar import DIVISIONS, SHIFTS, Node, read
 from simlayout.errors import LayoutError, ParseError
@@ -36,7 +37,7 @@ class Index:
         if len(values) != len(self.names):
             raise LayoutError(f"the index {self.text!r} takes {', '.join(self.names)}: {len(self.names)} values, "
                               f"not {len(values)}")
-        known = dict(zip(self.names, values, strict=True))
+        known = dict(zip(self.names, map(as_index, values), strict=True))
         return tuple(_evaluate(tree, known, self.is_c) for tree in self.trees)
 
     def __str__(self):

@@ -84,6 +84,7 @@ class Comparison:
         made = LineCompared("", 0, "", predicted=None if self.prediction is None else self.prediction.total())
         return replace(made, **{name: sum(getattr(line, name) for line in self.lines) for name in SUMMED})
 
+    @typed()
     def with_verdict(self, verdict: str) -> tuple[LineCompared, ...]:
         """The lines that have it."""
         return tuple(line for line in self.lines if line.verdict == verdict)

@@ -26,6 +26,10 @@ HALVES = np.ones((16, 16), np.float16)
 VALUES, METADATA = hardware.compress(np.array([[0, 5, 0, 7]]))
 HELD, PLACED = sl.fragment(MMA, "A"), hardware.accumulator(128, 64)
 
+OPERAND = sl.OperandTile(64, 64, "f16", "K", 128, "wgmma")
+MAPPED = sl.TensorMap.of(np.zeros((8, 64), np.float16), (64, 8))
+SMALL = sl.Plan("small", (16, 8, 64), 1, 1, MMA, (LOAD,), (), (), 2048)
+MODULE = sl.ptx.load(".version 9.0\n.target sm_90\n.address_size 64\n.global .align 4 .b8 table[4];\n.entry none() { ret; }")
 LAUNCH = nsight.Launch("f", 0, {0: nsight.Counted("LDS.128 R4, [R2]", 32, 4, 4)})
 
 
@@ -83,7 +87,13 @@ CALLS = [
     (smallest_of(testing.rotations, "max_chunk", "max_count", "max_rows", "max_period"), 2, 2, 2, 2),
     (smallest_of(testing.tiles, "kinds", "max_rows", "max_row_bytes", "max_bytes"), ["plain"], 16, 32, 1024),
     (testing.smallest, st.integers()), (nsight.launches, "none.ncu-rep"), (nsight.predictions, "none.json"),
-    (nsight.compare, LAUNCH), (LAUNCH.source, "a.cu", 1), (LAUNCH.is_called, "f"), (LAUNCH.plus, LAUNCH),
+    (sl.Layout.row_major, 16, 64), (sl.formula("row*64 + col"), 3, 8), (OPERAND.descriptor, 0), (OPERAND.put, 0),
+    (OPERAND.prove, 0), (TENSOR.landing, 0), (MAPPED.coordinates, (0, 0)), (MAPPED.spans, (0, 0)), (MAPPED.gather, (0, 0)),
+    (MAPPED.scatter, (0, 0), MAPPED.gather((0, 0))), (sl.TensorMap.of, np.zeros((8, 64), np.float16), (64, 8), 128, "f16"),
+    (SMALL.access, "load"), (SMALL.predict, 64, 64, 32), (SMALL.predict(64, 64, 32).count, "load"),
+    (Trace(()).count, "load"), (Trace(()).listing, True, False), (Trace(()).source_lines, False),
+    (MODULE.variable, "table"), (MODULE.assign, "table", b"1234"), (nsight.compare, LAUNCH),
+    (LAUNCH.source, "a.cu", 1), (LAUNCH.is_called, "f"), (LAUNCH.plus, LAUNCH),
 ]
 
 WRONG = [None, "x", b"x", 1.5, float("nan"), True, np.int8(1), np.float32(2), -1, 0, 2**70, [], (), {}, {"a": "b"}, ["a"],

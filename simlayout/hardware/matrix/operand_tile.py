@@ -177,10 +177,10 @@ class OperandTile:
             return tuple(2 * self.box_bytes * s for s in range(steps))
         return tuple(K_BYTES * s // self.span * self.box_bytes + K_BYTES * s % self.span for s in range(steps))
 
+    @typed(AddressError)
     def descriptor(self, address: int = 0) -> Descriptor:
         """The Descriptor of its first instruction along K, for a tile at shared byte address `address`: its low 18 bits, a
         multiple of the swizzle's period (AddressError)."""
-        require_ints(AddressError, "operand tile", address=address)
         period = self.mode.period
         if address % period or address < 0:
             raise AddressError(f"operand tile at shared address {address}: its {self.mode.words} repeats every {period} "
@@ -191,6 +191,7 @@ class OperandTile:
         leading, stride = strides[self.major, self.mode.span > 0]
         return Descriptor(address % LIMIT, leading, stride, self.swizzle, reader=self.reader)
 
+    @typed(AddressError)
     def put(self, address: int = 0) -> np.ndarray:
         """int64 [rows, depth]: the shared byte address at which TMA puts each element."""
         wide, deep = self.box
@@ -200,6 +201,7 @@ class OperandTile:
             return boxes.transpose(1, 0, 2).reshape(self.rows, self.depth)
         return boxes.transpose(0, 2, 1).reshape(self.rows, self.depth)
 
+    @typed(AddressError)
     def read(self, address: int = 0) -> np.ndarray:
         """int64 [rows, depth]: the shared byte address at which each element is read."""
         first, k = self.descriptor(address), K_BYTES // dtype_of(self.dtype).bytes
@@ -207,6 +209,7 @@ class OperandTile:
         parts = [operand_addresses(step, self.rows, k, self.dtype, self.major) for step in steps]
         return np.concatenate(parts, axis=1)
 
+    @typed(AddressError)
     def prove(self, address: int = 0) -> "OperandProof":
         """The OperandProof that its reader reads element (row, k) exactly where TMA put it; VerificationError with the first
         element for which it does not."""

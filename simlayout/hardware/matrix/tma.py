@@ -7,6 +7,7 @@ acts on absolute addresses, so its pattern starts at multiples of 1024, 512 or 2
 """
 
 import operator
+import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
@@ -125,6 +126,7 @@ class TensorMap:
             _fault(f"fill {self.fill!r} for {self.dtype}; \"zero\", or \"nan\" for floating-point types")
 
     @classmethod
+    @typed(LayoutError, own=("array",))
     def of(cls, array: np.ndarray, box: Sequence[int], swizzle: int = 128, dtype: AnyDType | None = None,
            fill: str = "zero") -> "TensorMap":
         """The map of a NumPy array whose last axis is contiguous; box innermost first. dtype: for types that NumPy lacks,
@@ -133,7 +135,9 @@ class TensorMap:
         >>> TensorMap.of(np.zeros((5, 40, 64), np.uint16), (64, 8, 1), dtype="bf16").strides
         (128, 5120)
         """
-        kind = dtype_of(dtype or array.dtype)
+        if not isinstance(array, np.ndarray):
+            _fault(f"it is of a NumPy array, not {reprlib.repr(array)}")
+        kind = dtype_of(array.dtype if dtype is None else dtype)
         if kind.bytes != array.itemsize:
             _fault(f"{kind.name} in an array of {array.dtype}; view it as integers of {kind.bytes} bytes")
         if array.ndim and array.shape[-1] > 1 and array.strides[-1] != array.itemsize:
@@ -183,13 +187,14 @@ class TensorMap:
         period."""
         return self.landing(0)
 
+    @typed(AddressError)
     def landing(self, address: int) -> np.ndarray:
         """int64 [box, innermost last]: absolute shared byte address of every element of a box at `address`.
 
         Raises AddressError unless `address` is a multiple of 128; LayoutError for several rows narrower than the swizzle:
         where those lie is not documented.
         """
-        if address % 128 or address < 0:
+        if address % 128 or not 0 <= address < 1 << 62:
             raise AddressError(f"TMA: a box at shared address {address}; it must start on 128 bytes")
         mode = swizzle_mode(self.swizzle)
         if self.row_bytes < mode.span and prod(self.shape[:-1]) > 1:
@@ -200,6 +205,7 @@ class TensorMap:
 
     plot = drawn_by("tma", "Draws where the 16-byte chunks of a box land.")
 
+    @typed(AddressError)
     def coordinates(self, coords: Sequence[int]) -> tuple[np.ndarray, ...]:
         """The tensor coordinates of every element of the box at element coordinates `coords`: a tuple, innermost first, of
         int64 arrays [box, innermost last]. They may lie outside. AddressError for another number of coordinates.
@@ -207,8 +213,7 @@ class TensorMap:
         >>> TensorMap("f32", (64, 64), (256,), (4, 2)).coordinates((8, -1))[1].tolist()
         [[-1, -1, -1, -1], [0, 0, 0, 0]]
         """
-        if len(coords) != len(self.dims):
-            raise AddressError(f"TMA: {len(coords)} coordinates for a tensor of {len(self.dims)} dimensions")
+        self._check_number(coords)
         steps = (1, *self.element_strides[1:])[::-1]
         axes = [int(c) + s * np.arange(n, dtype=np.int64) for c, n, s in zip(coords[::-1], self.shape, steps, strict=True)]
         return tuple(np.meshgrid(*axes, indexing="ij")[::-1])
@@ -217,14 +222,23 @@ class TensorMap:
         """bool [box, innermost last]: which elements of the box at element coordinates exist."""
         return self._inside(coords)[1]
 
-    def _inside(self, coords):
-        """(index arrays of the box in the array, bool where they exist), both shaped as the box."""
+    def _check_number(self, coords):
+        """Refuses another number of coordinates than dimensions."""
+        if len(coords) != len(self.dims):
+            raise AddressError(f"TMA: {len(coords)} coordinates for a tensor of {len(self.dims)} dimensions")
+
+    def _need_array(self):
         if self.array is None:
             _fault("it has no array to read or write: make it with TensorMap.of")
+
+    def _inside(self, coords):
+        """(index arrays of the box in the array, bool where they exist), both shaped as the box."""
+        self._need_array()
         index = self.coordinates(coords)[::-1]
         inside = np.logical_and.reduce([(i >= 0) & (i < n) for i, n in zip(index, self.array.shape, strict=True)])
         return [np.where(inside, i, 0) for i in index], inside
 
+    @typed(AddressError)
     def spans(self, coords: Sequence[int]) -> tuple[np.ndarray, int]:
         """(int64 [n], bytes): where the rows of the box at element coordinates start, counted from the array's first
         element, and how long each of them is, as far as they lie inside.
@@ -232,6 +246,8 @@ class TensorMap:
         >>> [found.tolist() for found in map(np.asarray, TensorMap.of(np.zeros((8, 64)), (2, 4)).spans((63, -2)))]
         [[504, 1016], 8]
         """
+        self._check_number(coords)
+        self._need_array()
         low, high = max(coords[0], 0), min(coords[0] + self.box[0], self.dims[0])
         starts = np.array([low * self.itemsize] if low < high else [], np.int64)
         steps = zip(coords[1:], self.shape[-2::-1], self.element_strides[1:], self.dims[1:], self.array.strides[-2::-1],
@@ -250,8 +266,10 @@ class TensorMap:
         bits[~inside] = FILLS[self.dtype] if self.fill == "nan" else 0
         return values
 
+    @typed(AddressError)
     def scatter(self, coords: Sequence[int], values: np.ndarray) -> None:
         """Writes a box, as `gather` returns it, where it lies inside of the tensor."""
+        values = np.asarray(values)
         if values.shape != self.shape:
             _fault(f"values of shape {values.shape} for boxes of shape {self.shape}")
         index, inside = self._inside(coords)

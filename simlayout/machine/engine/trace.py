@@ -7,6 +7,7 @@ from os.path import basename
 
 import numpy as np
 
+from simlayout.arguments import typed
 from simlayout.errors import SimlayoutError
 from simlayout.hardware.tables.arch import LANES
 from simlayout.hardware.tables.instructions import CLASSES, class_of
@@ -57,6 +58,7 @@ class Trace(Shown):
         """One AccessCount per access name and instruction, in the order of the source; untagged lines stay apart."""
         return _grouped(self.lines, lambda c: (c.name, c.instruction))
 
+    @typed()
     def count(self, name: str) -> AccessCount:
         """The AccessCount of the access called `name`; raises SimlayoutError if there is none, or several."""
         matching = [c for c in self.accesses if c.name == name]
@@ -72,11 +74,13 @@ class Trace(Shown):
         """One AccessCount per PTX instruction, its name the instruction's."""
         return _grouped((replace(c, name=c.instruction) for c in self.lines), lambda c: c.instruction)
 
+    @typed()
     def source_lines(self, ptx: bool = False) -> tuple[SourceLine, ...]:
         """One SourceLine per executed line: its text ("" where the source is not at hand), its executions, and the sums of
         its accesses, by file and line. ptx: of the PTX text instead; raises SimlayoutError if it was not PTX that ran."""
         return source_lines(self, ptx)
 
+    @typed()
     def listing(self, every_line: bool = True, ptx: bool = False) -> str:
         """The source with its counts, and the hazards, as text.
 

@@ -112,12 +112,14 @@ class Module:
                                f"module[name] from {', '.join(cxx_names(self.entries).values()) or 'another module'}")
         return next(iter(self.entries.values()))
 
+    @typed(MachineError)
     def variable(self, name: str, dtype: DTypeLike = np.uint8) -> np.ndarray:
         """The memory of a variable in global or constant memory, as a flat array; changes are seen by later runs."""
         if name not in self._memory:
             raise MachineError(f"no global variable {name!r}; this module has {', '.join(self._memory) or 'none'}")
         return self._memory[name].view(dtype)
 
+    @typed(MachineError)
     def assign(self, name: str, value: Any) -> None:
         """Gives a variable in global or constant memory what a struct takes: bytes, a structured scalar, a TensorMap, or a
         list of fields, in which a Pointer is one, as `cudaMemcpyToSymbol` does. Raises MachineError if it does not fit."""
