@@ -2,8 +2,8 @@
 
 from simlayout import (
     algebra as algebra, clinic as clinic, codegen as codegen, errors as errors, guide as guide, hardware as hardware,
-    lessons as lessons, machine as machine, numerics as numerics, plan as plan, plots as plots, programs as programs,
-    proofs as proofs, ptx as ptx, synthesis as synthesis, testing as testing
+    lessons as lessons, machine as machine, nsight as nsight, numerics as numerics, plan as plan, plots as plots,
+    programs as programs, proofs as proofs, ptx as ptx, synthesis as synthesis, testing as testing
 )
 from simlayout.algebra import (
     Composed as Composed, F2Map as F2Map, Layout as Layout, Rotation as Rotation, Swizzle as Swizzle, Tile as Tile,

@@ -73,6 +73,8 @@ def _temporary_beside(path):
     """(open handle, name) of a new file in the same folder; raises SimlayoutError where there can be none."""
     if os.path.isdir(path):
         raise SimlayoutError(f"cannot write {path}: it is a folder")
+    if os.path.exists(path) and not os.access(path, os.W_OK):
+        raise SimlayoutError(f"cannot write {path}: it is there, and may not be changed")
     try:
         name = path.parent / f".{path.name}.{token_hex(4)}"
         return os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666), name

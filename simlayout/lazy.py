@@ -10,7 +10,8 @@ from importlib.util import find_spec
 
 
 def when_used(package):
-    """(__getattr__, __dir__, __all__) of a package. package: its __name__.
+    """(__getattr__, __dir__, __all__) of a package. package: its __name__. __dir__ has what the stub has, and not what else
+    happens to be loaded.
 
     >>> import simlayout
     >>> simlayout.parse.__module__, "parse" in dir(simlayout)
@@ -33,8 +34,11 @@ def when_used(package):
             raise unknown(name)                          # Python adds "Did you mean"
         return import_module(whole)
 
+    def names():
+        return sorted({*public, *(name for name in vars(sys.modules[package]) if name.startswith("_"))})
+
     public = sorted(homes)
-    return get, lambda: sorted({*vars(sys.modules[package]), *public}), public
+    return get, names, public
 
 
 def _imports(stub):

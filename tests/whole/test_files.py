@@ -42,6 +42,16 @@ def test_a_new_file_has_the_rights_that_the_user_gives_and_an_old_one_keeps_its_
     assert [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("new", "old")] == [0o640, 0o604]
 
 
+@pytest.mark.parametrize("write", [check_writable, lambda path: write_whole(path, "x")])
+def test_a_file_that_may_not_be_changed_is_not_replaced(tmp_path, monkeypatch, write):
+    path = tmp_path / "kept"
+    path.write_text("old")
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)          # as of mode 0444, but for root
+    with pytest.raises(SimlayoutError, match="it is there, and may not be changed"):
+        write(path)
+    assert path.read_text() == "old"
+
+
 @pytest.mark.parametrize("failure, raised", [(OSError(errno.ENOSPC, "No space left on device"), SimlayoutError),
                                              (KeyboardInterrupt(), KeyboardInterrupt)])
 def test_what_fails_half_way_leaves_the_old_file_and_no_other(tmp_path, monkeypatch, failure, raised):
