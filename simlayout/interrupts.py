@@ -1,5 +1,5 @@
 """Work in which an interrupt would be lost, or would do harm: done in a thread of its own, while the main thread listens, or
-with the interrupt put off until the main thread waits.
+with the interrupt put off until the main thread waits, or with a lost one raised again.
 
 Ctrl-C is an exception in whatever code the main thread is executing. In a call-back of LLVM it is printed and forgotten, or
 leaves LLVM in pieces; so Numba compiles apart from the main thread. In what a weak reference calls it is printed and
@@ -101,6 +101,58 @@ def put_off() -> Iterator[Callable]:
     finally:
         signal.signal(signal.SIGINT, handler)
         instead.tell()
+
+
+class _Heard:
+    """What is told of interrupts in the place of `handler`, and remembers what that raised."""
+
+    def __init__(self, handler):
+        self._handler, self._raised = handler, None
+
+    def __call__(self, *what):
+        try:
+            self._handler(*what)
+        except BaseException as error:
+            self._raised = error
+            raise
+
+    def again(self):
+        raised, self._raised = self._raised, None
+        if raised is not None:
+            raise raised
+
+
+@contextmanager
+def not_lost() -> Iterator[Callable]:
+    """Inside, an interrupt comes at once; one that nobody heard of, because it came in what a weak reference calls, comes
+    again by again(), where `again` is what this gives, and else at the end.
+
+    >>> import sys, weakref
+    >>> lost, shown = {1}, sys.unraisablehook
+    >>> known = weakref.ref(lost, lambda _: signal.raise_signal(signal.SIGINT))
+    >>> sys.unraisablehook = lambda _: print("ignored")
+    >>> try:
+    ...     with not_lost() as again:
+    ...         del lost
+    ...         again()
+    ...         print("not reached")
+    ... except KeyboardInterrupt:
+    ...     print("heard")
+    ignored
+    heard
+    >>> sys.unraisablehook = shown
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+        yield lambda: None
+        return
+    instead = _Heard(handler)
+    try:
+        signal.signal(signal.SIGINT, instead)
+        yield instead.again
+        instead.again()
+    finally:
+        signal.signal(signal.SIGINT, handler)
 
 
 def busy() -> bool:

@@ -5,11 +5,14 @@ import signal
 import threading
 import time
 import weakref
+from functools import partial
 
 import pytest
 from machine_kit import bar_sync, ctaid_x, tid_x
+from ptx_texts import module
 
 from simlayout.machine import run
+from simlayout.ptx import load
 
 
 @pytest.mark.skipif(threading.current_thread() is not threading.main_thread(), reason="signals reach the main thread")
@@ -75,13 +78,28 @@ def test_ctrl_c_while_the_thread_of_a_warp_begins_leaves_no_thread(monkeypatch):
     assert set(threading.enumerate()) <= before
 
 
-@pytest.mark.skipif(threading.current_thread() is not threading.main_thread(), reason="signals reach the main thread")
-def test_ctrl_c_in_what_a_weak_reference_calls_is_not_lost():
-    """There Python prints an exception, and goes on."""
-    def kernel():
-        while ctaid_x():                                 # the second CTA never ends
-            bar_sync()
+ENDLESS = module("""
+mov.u32 %r1, %ctaid.x;
+setp.eq.u32 %p1, %r1, 0;
+@%p1 bra END;
+AGAIN:
+bar.sync 0;
+bra AGAIN;
+END:
+ret;""")
+"""All CTAs but the first never end."""
 
+
+def endless():
+    while ctaid_x():
+        bar_sync()
+
+
+@pytest.mark.skipif(threading.current_thread() is not threading.main_thread(), reason="signals reach the main thread")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("start", [partial(run, endless), load(ENDLESS).entry().run], ids=["Python", "PTX"])
+def test_ctrl_c_in_what_a_weak_reference_calls_is_not_lost(start):
+    """There Python prints an exception, and goes on."""
     def interrupt(*_):
         held = {1}
         known = weakref.ref(held, lambda _: signal.raise_signal(signal.SIGINT))
@@ -91,7 +109,7 @@ def test_ctrl_c_in_what_a_weak_reference_calls_is_not_lost():
     second = threading.Timer(20, os.kill, (os.getpid(), signal.SIGINT))
     with pytest.raises(KeyboardInterrupt):
         second.start()
-        run(kernel, 2, 64, progress=interrupt)
+        start(2, 64, progress=interrupt)
     assert second.is_alive()
     second.cancel()
     second.join()

@@ -9,6 +9,7 @@ import numpy as np
 
 from simlayout.algebra.aliases import Progress
 from simlayout.errors import HazardError, InstructionError, MachineError, SimlayoutError
+from simlayout.interrupts import not_lost
 from simlayout.machine.engine.cta import most_registers
 from simlayout.machine.engine.events import watcher
 from simlayout.machine.engine.hazards import located
@@ -150,11 +151,16 @@ class Entry:
         program.executed = np.zeros(len(program.steps), np.int64)
         running = Running(program, launch, space, shape, limit, None if patient else before)
 
-        def begin(cta, index):
-            return running.begun(_Located(PtxWarp(cta, index, program, space, running), limit))
-
         try:
-            run_grid(launch, shape, begin, progress, running.ahead, running.whole)
+            with not_lost() as again:
+                def begin(cta, index):
+                    return running.begun(_Located(PtxWarp(cta, index, program, space, running), limit, again))
+
+                def whole(first):
+                    again()
+                    return running.whole(first)
+
+                run_grid(launch, shape, begin, progress, running.ahead, whole)
         except (Doubt, TooLong, SimlayoutError) as error:
             if not isinstance(error, TooLong) and not quick:
                 raise
@@ -243,10 +249,15 @@ class Entry:
 
 
 class _Located(PtxTurns):
-    """The same, whose errors say where in the program they happened."""
+    """The same, whose errors say where in the program they happened. again: as `interrupts.not_lost` gives it."""
+
+    def __init__(self, warp, limit, again):
+        super().__init__(warp, limit)
+        self._again = again
 
     def resume(self):
         """As of PtxTurns."""
+        self._again()
         try:
             super().resume()
         except HazardError:
