@@ -31,6 +31,7 @@ PIECE = "red frame and bar: in a later wavefront than the first of its line, bec
 """What `marked` means where what a copy reads is known."""
 
 _JUMP = "{0} numbers jump: {0}s that none of these instructions touches are left out"
+_JUMP_ALONG = "{0} jumps: numbers that none of these instructions touches are left out"
 LEFT_OUT = _JUMP.format("line")
 
 COLOURINGS = {
@@ -159,12 +160,25 @@ def touched(access: Access, indices: Sequence[int] = (0,), colour: str = "instru
     if whole:
         high, wide = (1, *(prod(flatten(mode)) for mode in access.tile.shape[:2]))[-2:]
     boxes = list(dict.fromkeys(boxes))
-    step = int(boxes[0].width)
+    step, (xlabel, ylabel) = int(boxes[0].width), _axes([given(access, index) for index in indices])
     return Panel(title or f"{access.name}: {access.instruction}, {access.dtype}", wide, high, _joined(boxes),
                  tuple((x + min(step, 8) / 2, str(x + left)) for x in range(0, wide, max(step, wide // 8, 1))),
                  tuple((y + 0.5, str(y + top)) for y in range(high)), frames=((0, 0, wide, high),) * whole,
-                 legend=_legend(boxes, colour), xlabel="column", ylabel="row",
+                 legend=_legend(boxes, colour), xlabel=xlabel, ylabel=ylabel,
                  bytes=dtype_of(access.dtype).bytes * across)
+
+
+def _axes(instructions):
+    """What the axes of a picture count, by the coordinates that the lanes of each instruction give.
+
+    >>> lanes = np.arange(32)
+    >>> _axes([(lanes, lanes)]), _axes([(lanes, lanes, 0 * lanes), (lanes, lanes, 0 * lanes + 5)])
+    (('column', 'row'), ('coordinate 1 (coordinate 2: 0, 5)', 'coordinate 0'))
+    """
+    rest = []
+    for k in range(2, len(instructions[0])):
+        rest.append(f"coordinate {k}: {', '.join(map(str, sorted({int(parts[k][0]) for parts in instructions})))}")
+    return (f"coordinate 1 ({'; '.join(rest)})", "coordinate 0") if rest else ("column", "row")
 
 
 def _without_gaps(panel):
@@ -178,8 +192,10 @@ def _without_gaps(panel):
         place = {at: new for new, at in enumerate(filled)}
         begins, origin = sorted({int(getattr(b, start)) for b in panel.boxes}), int(getattr(panel, f"{what}s")[0][1])
         numbers = tuple((place[at] + 0.5, str(at + origin)) for at in begins)
+        named = getattr(panel, f"{start}label")
+        jump = _JUMP.format(what) if named == what else _JUMP_ALONG.format(named.split(" (")[0])
         panel = replace(panel, boxes=tuple(b._replace(**{start: float(place[getattr(b, start)])}) for b in panel.boxes),
-                        legend=(*panel.legend, ((), _JUMP.format(what))),
+                        legend=(*panel.legend, ((), jump)),
                         **{length: len(filled), f"{what}s": numbers})
     return panel.within(HIGH)
 

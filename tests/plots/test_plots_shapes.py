@@ -21,6 +21,7 @@ from simlayout.plots import (
     matrix_phases,
     memory,
     rendered,
+    touched,
 )
 from simlayout.plots.banks import named
 from simlayout.plots.files import figure_of
@@ -72,6 +73,19 @@ def test_the_phases_of_a_tile_of_three_modes_name_all_parts_of_a_coordinate_zero
     said = [text for text, *_ in texts(figure_of(drawn)) if text.startswith(("lane: ", "17: "))]
     close(drawn)
     assert sorted(said) == [f"17: 2, 1, {third}", "lane: coordinate"]
+
+
+def test_what_lanes_touch_of_a_tile_of_three_modes_is_drawn_along_coordinates_and_not_rows_and_columns():
+    deep = sl.Access("a", "ld.shared.b32", sl.Layout((4, 8, 16), (136, 17, 1)), lambda tid, i: (tid // 8, tid % 8, 5 * i),
+                     {"tid": 32, "i": 3}, "f32")
+    panel = touched(deep, [1, 2])
+    assert (panel.xlabel, panel.ylabel) == ("coordinate 1 (coordinate 2: 5, 10)", "coordinate 0")
+    far = sl.Access("a", "ld.shared.b32", sl.Layout((4096, 8, 2), (16, 1, 8)), lambda tid: (tid // 8 * 1024, tid % 8, 0),
+                    dtype="f32")
+    drawn = copies(far)
+    said = " ".join(" ".join(text for text, *_ in texts(figure_of(drawn))).split())
+    close(drawn)
+    assert "coordinate 0 jumps: numbers that none of these instructions touches are left out" in said
 
 
 @pytest.mark.parametrize("stage, named", [(0, "17: 2, 1"), (5, "17: 2, 1, 5")])
