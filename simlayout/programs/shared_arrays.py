@@ -11,7 +11,8 @@ from math import prod
 import numpy as np
 
 from simlayout.errors import HazardError
-from simlayout.machine.engine.hazards import Hazard, spans
+from simlayout.machine.engine.hazards import Hazard
+from simlayout.machine.engine.units import in_shared
 from simlayout.programs.declarations import Declaration, NoEdit
 from simlayout.wording import counted
 
@@ -32,14 +33,13 @@ class SharedArray:
 def with_elements(hazard: Hazard, arrays: Sequence[SharedArray]) -> Hazard:
     """The Hazard, whose text says after bytes of shared memory which elements they are, if one array that is declared with
     a name holds all of them."""
-    said = f"shared bytes {spans(hazard.bytes)}"
-    if not hazard.bytes or hazard.text.count(said) != 1:
+    if not hazard.bytes or hazard.text.count(said := in_shared(hazard.bytes)) != 1:
         return hazard
     first, last = hazard.bytes[0], hazard.bytes[-1]
     for array in arrays:
         if array.shape and array.offset <= first and last < array.offset + array.bytes:
             name = name_of(array.file, array.line)
-            found = f"{said} ({_elements(name, array, hazard.bytes)})"
+            found = f"{said.removesuffix(')')}, {_elements(name, array, hazard.bytes)})"
             return replace(hazard, text=hazard.text.replace(said, found)) if name else hazard
     return hazard
 

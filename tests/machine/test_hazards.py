@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import racy_kernels as racy
 import seed_kernels as seed
-from machine_kit import bar_sync, ld_shared, ldmatrix_x4, st_shared, st_shared_b128, tid_x
+from machine_kit import bar_sync, ld_shared, ldmatrix_x4, st_global, st_shared, st_shared_b128, tid_x
 
 import simlayout as sl
 from cuda_kernels import KERNELS
@@ -104,6 +104,21 @@ def test_a_report_keeps_one_of_each_kind_and_pair_of_lines_and_counts_the_rest()
     assert found.first.cta == (0, 0, 0) and found.lines == tuple((racy.__file__, n) for n in lines_of(racy.read_after_write))
     assert "put a bar.sync between them" in str(found) and str(found) in trace.listing()
     assert found.as_dict()["second"]["line"] == found.second.line
+
+
+def test_a_hazard_names_the_words_of_shared_memory_and_the_elements_of_an_array():
+    def shared():
+        st_shared(8 * tid_x(), 1)
+        bar_sync()
+        ld_shared(8 * tid_x() + 4)
+
+    def column(data):
+        st_global(data + 16 * (tid_x() % 2), tid_x())
+
+    unwritten, = run(shared, 1, 2, shared_bytes=1024, hazards="report").hazards
+    assert "reads shared bytes 4-7, 12-15 (words 1, 3), which nothing" in unwritten.text
+    collision, = run(column, 1, 3, np.zeros((2, 4), np.float32), hazards="report").hazards
+    assert "different values to byte 0 (element [0, 0]) of the float32 array of shape (2, 4)" in collision.text
 
 
 def test_a_race_that_comes_again_is_counted_and_its_text_is_made_once(monkeypatch):

@@ -11,10 +11,11 @@ from simlayout.machine.engine.barriers import BARRIERS, Barrier, ClusterBarrier,
 from simlayout.machine.engine.bulk import Stores, landing_cells
 from simlayout.machine.engine.clocks import Clocks
 from simlayout.machine.engine.events import Event
-from simlayout.machine.engine.hazards import ordered_ints, spans
+from simlayout.machine.engine.hazards import ordered_ints
 from simlayout.machine.engine.memory import SharedMemory
 from simlayout.machine.engine.proxies import CELL
 from simlayout.machine.engine.shadow import SharedShadow
+from simlayout.machine.engine.units import in_shared
 from simlayout.machine.engine.warpgroup import REGISTERS, WARPS, Warpgroup
 
 
@@ -164,7 +165,7 @@ class Cta:
         left += [store.touch for stores in self._stores.values() for store in stores.finish()]
         for touch in filter(None, left):
             bytes = ordered_ints((touch.rows[:, None] * touch.nbytes + range(touch.nbytes)).ravel())
-            self._early_exit(touch.place(touch.lanes), f"be moving shared bytes {spans(bytes)}", touch.state(), bytes)
+            self._early_exit(touch.place(touch.lanes), f"be moving {in_shared(bytes)}", touch.state(), bytes)
         mine = LANES * self.first + np.arange(LANES * len(self.registers))
         for thread, (epoch, place) in self.visitors.items():
             if not self.clocks.knows(mine, thread, epoch).any():

@@ -10,6 +10,7 @@ import numpy as np
 from simlayout.errors import AddressError, MachineError
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.memory import PerLane, lane_addresses
+from simlayout.machine.engine.units import in_array
 
 
 class _Span:
@@ -61,6 +62,7 @@ class Allocation:
 
     def __init__(self, array):
         self.text = f"{array.dtype} array of shape {array.shape}"
+        self._elements = array.itemsize, array.shape, array.strides
         self.bytes, self.zero, self.aligned, self._windows = np.empty(0, np.uint8), 0, 0, {}
         self.root, self.origin, self.shadow, self.launch = (0, 0), 0, None, None
         if array.size:
@@ -72,6 +74,10 @@ class Allocation:
             self.zero, self.aligned = start - low, start - _bounds(root)[0]
             self.root = _bounds(_buffer(root))
             self.origin = start - self.root[0]
+
+    def told(self, bytes):
+        """Sorted bytes from element [0, ..., 0] as text."""
+        return f"{in_array(bytes, *self._elements)} of the {self.text}"
 
     @property
     def is_passed(self):

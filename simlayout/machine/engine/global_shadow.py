@@ -360,7 +360,7 @@ class GlobalShadow:
                        does="writes" if after.kind & WRITES else "reads")
 
     def _tell(self, kind, first, second, bytes, allocation, **words):
-        self._launch.log.add(kind, first, second, bytes - allocation.origin, f"bytes {{}} of the {allocation.text}", **words)
+        self._launch.log.add(kind, first, second, bytes - allocation.origin, allocation.told, **words)
 
 
 def _follows(after, before):

@@ -7,6 +7,7 @@ import numpy as np
 
 from simlayout.errors import HazardError, MachineError
 from simlayout.machine.engine.languages import worded
+from simlayout.machine.engine.units import in_shared, spans
 
 SYNC, SYNC_CLUSTER = "put a bar.sync between them", "put a barrier.cluster between them"
 """What orders two of a CTA; and two of a cluster."""
@@ -51,10 +52,6 @@ KINDS = {
 """Kind -> (sentence, fix). In the sentence `first` and `second` are the two Places, in the order that the name tells."""
 
 MODES = "raise", "report", "off"
-
-SHARED, LOCAL = "shared bytes {}", "local bytes {}"
-"""What bytes of a memory are called."""
-
 
 @dataclass(frozen=True)
 class Place:
@@ -106,18 +103,18 @@ class Hazard:
         return {"kind": self.kind, "text": self.text, "bytes": self.bytes, "count": self.count, **places}
 
 
-def hazard(kind, first, second, bytes=(), memory=SHARED, **words):
-    """A Hazard with its sentence. bytes: ints in any order; memory: what they are called; words: what else the sentence
-    names.
+def hazard(kind, first, second, bytes=(), memory=in_shared, **words):
+    """A Hazard with its sentence. bytes: ints in any order; memory: how sorted ones are told (see `units`); words: what else
+    the sentence names.
 
     >>> store = Place("kernel.py", 3, "st.shared.b32", (0, 0, 0), 0, (0, 1, 2))
     >>> load = Place("kernel.py", 4, "ld.shared.b32", (0, 0, 0), 1, (5,))
     >>> print(hazard("read after write", store, load, (0, 1, 2, 3), detail=""))
-    read after write: ld.shared.b32 of warp 1, lane 5 (kernel.py:4) reads shared bytes 0-3, which st.shared.b32 of \
-warp 0, lanes 0-2 (kernel.py:3) writes, and nothing orders the two: put a bar.sync between them
+    read after write: ld.shared.b32 of warp 1, lane 5 (kernel.py:4) reads shared bytes 0-3 (word 0), which st.shared.b32 \
+of warp 0, lanes 0-2 (kernel.py:3) writes, and nothing orders the two: put a bar.sync between them
     """
     (sentence, fix), bytes = _told(kind, first, second), ordered_ints(bytes)
-    text = sentence.format(first=first, second=second, bytes=memory.format(spans(bytes)), **words)
+    text = sentence.format(first=first, second=second, bytes=memory(bytes) if bytes else "", **words)
     return Hazard(kind, f"{text}: {fix}", first, second, bytes)
 
 
@@ -168,22 +165,6 @@ def calls_of(caller):
     return tuple(calls)
 
 
-def spans(numbers, most=4):
-    """Sorted ints as text: "0-3, 8", shortened after `most` runs.
-
-    >>> spans([0, 1, 2, 7]), spans(range(0, 100, 2))
-    ('0-2, 7', '0, 2, 4, 6 and 46 more')
-    """
-    runs = []
-    for n in numbers:
-        if runs and runs[-1][1] == n - 1:
-            runs[-1][1] = n
-        else:
-            runs.append([n, n])
-    text = ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in runs[:most])
-    return text if len(runs) <= most else f"{text} and {len(runs) - most} more"
-
-
 def ordered_ints(values):
     """The distinct values of an int array, as a sorted tuple of ints."""
     return tuple(np.unique(values).tolist())
@@ -200,7 +181,7 @@ class HazardLog:
         self.mode, self._python, self.aside = mode, python, None
         self._found, self._put_aside = {}, {}
 
-    def add(self, kind, first, second, bytes=(), memory=SHARED, **words):
+    def add(self, kind, first, second, bytes=(), memory=in_shared, **words):
         """Takes what `hazard` takes, gives the advice in the words of its file, raises the Hazard as a HazardError unless
         the mode is "report". One that is known is only counted: a loop without a barrier has thousands."""
         apart = self.aside is not None and self.aside(kind, memory)

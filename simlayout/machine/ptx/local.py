@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from simlayout.hardware.tables.arch import LANES
-from simlayout.machine.engine.hazards import LOCAL as LOCAL_BYTES
 from simlayout.machine.engine.memory import POISON
 from simlayout.machine.engine.touches import WEAK
+from simlayout.machine.engine.units import in_local
 from simlayout.machine.ptx.space import LOCAL, WINDOW
 
 
@@ -65,7 +65,7 @@ class LocalTwins:
         bad = lacking.all(axis=1) if carried else lacking.any(axis=1)
         found = None
         if bad.any():
-            found = "unwritten read", None, self.place(lanes[bad]), columns[bad][lacking[bad]], LOCAL_BYTES
+            found = "unwritten read", None, self.place(lanes[bad]), columns[bad][lacking[bad]], in_local
             if not carried:
                 self.cta.launch.log.add(*found)
         for row in carried:

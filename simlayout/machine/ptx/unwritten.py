@@ -13,9 +13,10 @@ from os.path import basename
 from typing import Any
 
 from simlayout.errors import HazardError, SimlayoutError
-from simlayout.machine.engine.hazards import SHARED, Hazard
+from simlayout.machine.engine.hazards import Hazard
 from simlayout.machine.engine.memory import POISON
 from simlayout.machine.engine.trace import Trace
+from simlayout.machine.engine.units import in_shared
 from simlayout.machine.ptx.doubts import Before
 
 KIND = "unwritten read"
@@ -37,7 +38,7 @@ _ONCE = ("vprintf", "malloc", "free")
 def is_of_shared(one: Any) -> bool:
     """Whether a Hazard is such a read. What a thread's own memory holds may not matter either, but there a value that is
     only moved is none (see `local`)."""
-    return one.kind == KIND and " shared bytes " in one.text
+    return one.kind == KIND and " shared byte" in one.text
 
 
 class Trial:
@@ -51,7 +52,7 @@ class Trial:
     def begin(self, launch: Any, space: Any) -> None:
         """A Launch with shadows begins; its arrays are in a GlobalSpace."""
         launch.fill, self.before = self.fill, Before(space)
-        launch.log.aside = (lambda *what: what == (KIND, SHARED)) if self.tried else None
+        launch.log.aside = (lambda *what: what == (KIND, in_shared)) if self.tried else None
 
     def outcome(self, trace: Trace) -> list[Any]:
         """What was done, to compare: what memory holds, what was executed, other hazards."""
