@@ -4,7 +4,7 @@ The twin knows nothing of the machine: it makes a graph of what happens before w
 text was made from. Each thread's accesses are a chain of nodes, joined where threads meet or one acquires what another
 released; in which order atomics came to a counter is noted as they run. A copy begins at one node and ends at that of the
 wait for it, or never. Two accesses of a byte race if neither ends before the other starts, one writes, and they are neither
-atomics of one proxy nor stores, plain ones or of boxes, of one value to the same bytes.
+atomics of one proxy nor stores of one value, plain ones or of boxes by one CTA, to the same bytes.
 """
 
 import itertools
@@ -50,7 +50,7 @@ class Access:
     start: int
     end: int | None
     box: tuple | None = None                             # thread, if it is a store of a box
-    stored: tuple | None = None                          # value and width of a plain store; of a box what fills it
+    stored: tuple | None = None                          # value and width of a plain store; of a box what fills it where
 
 
 @dataclass
@@ -170,7 +170,7 @@ class Twin:
 
     def box_store(self, instruction, line, number, where, threads, statement, atomic=None):
         for t in threads:
-            value = None if atomic else ("box", number)
+            value = None if atomic else ("box", number, where[0])
             store = self.box(statement[1:], instruction, line, True, atomic, self.node(t), None, stored=value)
             self.open.setdefault(("boxes", t), []).append((t, store))
 
