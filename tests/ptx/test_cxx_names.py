@@ -1,8 +1,11 @@
 """Entries by their names in C++: templates and namespaces, read from the mangled names that nvcc gives them."""
 
+import re
 import shutil
 import subprocess
 
+import ml_dtypes
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,6 +14,7 @@ from ptx_texts import WRITE, module
 import simlayout as sl
 from simlayout.errors import MachineError
 from simlayout.machine.ptx.cxx_names import cxx_name, same_name
+from simlayout.machine.ptx.cxx_types import parameter_types
 
 NAMES = {
     "_Z6rowsumIdLi32EEvPKT_PS0_": "rowsum<double, 32>", "_Z6rowsumIdLi33EEvPKT_PS0_": "rowsum<double, 33>",
@@ -59,3 +63,53 @@ def test_an_entry_is_found_by_its_name_in_cxx_and_listed_by_it():
     with pytest.raises(MachineError, match=r"'rowsum' is a part of 2 entries' names: .* mine::rowsum<double, 32>, mine::"):
         loaded["rowsum"]
     assert not same_name("mine::rowsum<double, 33>", "sum<double, 33>")
+
+
+TYPES = {
+    "_Z3addPKfPfi": ["float const*", "float*", "int"],
+    "_Z3addI6__halfEvPKT_PS1_": ["__half const*", "__half*"],
+    "_Z6rowsumIdLi32EEvPKT_PS0_": ["double const*", "double*"],
+    "_ZN4mine4foldIfEEvNS_4ViewIT_EEPKS3_PKPKS2_": ["mine::View<float>", "mine::View<float> const*", "float const* const*"],
+    "_ZN12_GLOBAL__N_11kEPxS0_PyS1_": ["long long*", "long long*", "unsigned long long*", "unsigned long long*"],
+    "_Z1kPK13__nv_bfloat166float4St5arrayIfLm3EE": ["__nv_bfloat16 const*", "float4", "std::array<float, 3ul>"], "_Z1kv": [],
+}
+"""Mangled name -> what c++filt calls the types of its parameters."""
+
+
+@pytest.mark.parametrize("mangled, types", TYPES.items())
+def test_the_types_of_parameters_are_read_as_cxxfilt_reads_them(mangled, types):
+    def west(text):
+        return re.sub(r"([\w:<>]+) const\*", r"const \1*", text).replace("3ul", "3")
+    assert parameter_types(mangled) == list(map(west, types))
+    if shutil.which("c++filt"):
+        told = subprocess.run(["c++filt", mangled], capture_output=True, text=True, check=True).stdout.strip()
+        assert told.endswith(f"({', '.join(types)})")
+
+
+@pytest.mark.parametrize("mangled", ["add", "_Z1fIJifEEvDpT_", "_Z1kPFvvE", "_Z1kPA4_f", "_Z1kS7_", "_Z3addPKfP"])
+def test_the_types_of_parameters_are_not_guessed(mangled):
+    assert parameter_types(mangled) is None
+
+
+@pytest.mark.parametrize("types, dtype, cure", [
+    ("PKf", np.float64, "np.float32"), ("PKf", np.int64, "np.float32"), ("PKf", np.float16, "np.float32"),
+    ("PKf", np.int32, "np.float32"), ("Pd", np.float32, "np.float64"), ("Pi", np.int64, "np.int32"),
+    ("Pi", np.float32, "np.int32"), ("Px", np.int32, "np.int64"), ("Pj", np.float64, "np.uint32"),
+    ("P6__half", np.float32, "np.float16"), ("P6__half", ml_dtypes.bfloat16, "np.float16"),
+    ("P13__nv_bfloat16", np.float16, "ml_dtypes.bfloat16"), ("Pb", np.int32, "bool"), ("Pf", np.complex128, "np.float32"),
+])
+def test_an_array_of_other_elements_than_the_name_of_a_kernel_says_is_refused_with_what_to_pass(types, dtype, cure):
+    entry = sl.ptx.load(module("ret;", ["u64"], f"_Z1k{types}")).entry()
+    name = np.dtype(dtype).name
+    with pytest.raises(MachineError, match=rf"argument 1 of 1: an? {name} array for .*\*: pass array.astype\({cure}\)"):
+        entry.run(1, 1, np.ones(4, dtype))
+
+
+@pytest.mark.parametrize("types, dtype", [
+    ("PKf", np.float32), ("PKf", np.uint8), ("PKf", np.complex64), ("Pj", np.float32), ("Pj", np.float16), ("Pj", np.int32),
+    ("Pi", np.int8), ("P6__half", np.uint16), ("P6float4", np.float16), ("P5uint4", ml_dtypes.bfloat16), ("Pv", np.float64),
+    ("Ph", np.float64), ("P4Node", np.float64), ("PPf", np.uint64), ("Pf", np.dtype([("x", "f4"), ("y", "f4")])),
+    ("Pb", bool), ("Py", np.uint64), ("Pl", "m8[s]"), ("P13__nv_bfloat16", ml_dtypes.bfloat16),
+])
+def test_arrays_whose_bytes_a_kernel_may_well_take_for_its_elements_pass(types, dtype):
+    sl.ptx.load(module("ret;", ["u64"], f"_Z1k{types}")).entry().run(1, 1, np.zeros(4, dtype))

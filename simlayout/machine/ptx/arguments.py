@@ -11,6 +11,7 @@ import numpy as np
 
 from simlayout.errors import MachineError
 from simlayout.machine.arithmetic.carriers import width_of
+from simlayout.machine.ptx.cxx_types import misfit
 from simlayout.machine.ptx.maps import is_map
 from simlayout.machine.ptx.names import aligned
 from simlayout.wording import are, counted
@@ -92,6 +93,9 @@ def packed(entry, args, space):
             what = f"argument {i} of {len(args)} ({entry.described(parameter)})"
             raise MachineError(f"{entry.name}: {what}: {error}") from None
         if isinstance(value, np.ndarray) and not parameter.shape:
+            wrong = misfit(entry.types[i - 1], value.dtype) if entry.types else ""
+            if wrong:
+                raise MachineError(f"{entry.name}: argument {i} of {len(args)}: {wrong}")
             space.passed(value, i, entry.known_as(parameter))
         made += data
     return np.frombuffer(bytes(made), np.uint8)

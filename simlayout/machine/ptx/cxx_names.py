@@ -4,17 +4,17 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-_TYPES = {"v": "void", "b": "bool", "c": "char", "a": "signed char", "h": "unsigned char", "s": "short",
+BUILTIN = {"v": "void", "b": "bool", "c": "char", "a": "signed char", "h": "unsigned char", "s": "short",
           "t": "unsigned short", "i": "int", "j": "unsigned int", "l": "long", "m": "unsigned long", "x": "long long",
           "y": "unsigned long long", "f": "float", "d": "double"}
 """<builtin-type> of the ABI: those that are template arguments."""
 
 _AROUND = {"P": "{}*", "R": "{}&", "O": "{}&&", "K": "const {}"}
 _SHOWN = {"b": {"0": "false", "1": "true"}}
-_SIZED = re.compile(r"(\d+)")
+SIZED = re.compile(r"(\d+)")
 
 
-class _Unknown(Exception):
+class Unread(Exception):
     """A part of the ABI that is not read here: substitutions, expressions, operators."""
 
 
@@ -29,7 +29,7 @@ def cxx_name(mangled: str) -> str:
         return mangled
     try:
         return _Reader(mangled[2:]).name() or mangled
-    except (_Unknown, IndexError, RecursionError):
+    except (Unread, IndexError, RecursionError):
         return mangled
 
 
@@ -81,13 +81,13 @@ class _Reader:
         return "::".join(parts)
 
     def _simple(self):
-        sized = _SIZED.match(self.text, self.at)
+        sized = SIZED.match(self.text, self.at)
         if sized is None:
-            raise _Unknown
+            raise Unread
         self.at = sized.end() + int(sized[1])
         name = self.text[sized.end():self.at]
         if len(name) != int(sized[1]):
-            raise _Unknown
+            raise Unread
         name = "(anonymous namespace)" if name.startswith("_GLOBAL__N_") else name
         return name + (f"<{', '.join(self._arguments())}>" if self._accept("I") else "")
 
@@ -102,16 +102,16 @@ class _Reader:
             return self._literal()
         if self.text[self.at] in _AROUND:
             return _AROUND[self._next()].format(self._argument())
-        if self.text[self.at] in _TYPES:
-            return _TYPES[self._next()]
+        if self.text[self.at] in BUILTIN:
+            return BUILTIN[self._next()]
         return self.name()
 
     def _literal(self):
         kind = self.text[self.at]
-        called = None if kind in _TYPES else self.name()
+        called = None if kind in BUILTIN else self.name()
         self.at += called is None
         end = self.text.index("E", self.at) if "E" in self.text[self.at:] else -1
         value, self.at = self.text[self.at:end].replace("n", "-"), end + 1
         if end < 0 or not re.fullmatch(r"-?\d+", value):
-            raise _Unknown
+            raise Unread
         return f"({called}){value}" if called else _SHOWN.get(kind, {}).get(value, value)

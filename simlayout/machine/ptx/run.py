@@ -18,6 +18,7 @@ from simlayout.machine.engine.listing import Later, SourceLine
 from simlayout.machine.engine.trace import Trace
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.arguments import form_of, packed
+from simlayout.machine.ptx.cxx_types import parameter_types
 from simlayout.machine.ptx.doubts import Before, Doubt, Doubts, TooLong, in_two_steps
 from simlayout.machine.ptx.faults import refusal, summed
 from simlayout.machine.ptx.lower import Lowering
@@ -42,9 +43,10 @@ MOST_WARPS = 2**14
 class Entry:
     """A kernel of a Module.
 
-    name: as the PTX has it. parameters: a `syntax.Variable` each, in order. required_block: (x, y, z) of .reqntid, or
-    None; most_threads: of .maxntid, or None; required_cluster: (x, y, z) of .reqnctapercluster, or None. static_shared:
-    bytes of shared memory that it declares; has_dynamic_shared: whether it also uses what `run` gives as shared_bytes.
+    name: as the PTX has it. parameters: a `syntax.Variable` each, in order; types: their types in C++, None where the name
+    does not tell. required_block: (x, y, z) of .reqntid, or None; most_threads: of .maxntid, or None; required_cluster:
+    (x, y, z) of .reqnctapercluster, or None. static_shared: bytes of shared memory that it declares; has_dynamic_shared:
+    whether it also uses what `run` gives as shared_bytes.
     shared_variables: {name: (where it begins, bytes)} of that which it declares. variables: names of those in global and
     constant memory that it can reach.
     """
@@ -56,6 +58,8 @@ class Entry:
         self.required_block = (*told["reqntid"], 1, 1)[:3] if "reqntid" in told else None
         self.most_threads = prod(told["maxntid"]) if "maxntid" in told else None
         self.required_cluster = (*told["reqnctapercluster"], 1, 1)[:3] if told.get("reqnctapercluster") else None
+        types = parameter_types(function.name)
+        self.types = types if types is not None and len(types) == len(function.parameters) else None
         lowering = Lowering(module.syntax, self.name, module.addresses)
         self.program, self.faults = lowering.program, tuple(lowering.faults)
         self.functions = tuple(lowering.names)
@@ -94,9 +98,10 @@ class Entry:
             together: bool = False, arch: str | None = None, limit: int = LIMIT) -> Trace:
         """Executes the kernel and returns its Trace.
 
-        grid, block: ints or tuples of up to three, in CTAs and threads. args: one for each parameter: NumPy arrays of any
-        dtype for pointers, changed in place (a pointer to element [0, ..., 0]; None for a null pointer); numbers for
-        scalars; bytes, structured scalars or a simlayout.TensorMap for structs.
+        grid, block: ints or tuples of up to three, in CTAs and threads. args: one for each parameter: NumPy arrays for
+        pointers, changed in place (a pointer to element [0, ..., 0]; None for a null pointer), of any dtype that the name of
+        the kernel, if it is one of C++, does not exclude; numbers for scalars; bytes, structured scalars or a
+        simlayout.TensorMap for structs.
         shared_bytes: dynamic shared memory of a CTA, in bytes. cluster, hazards, progress, together: as of
         `simlayout.machine.run`; a cluster that the entry requires need not be given. arch: for the wavefront model, by
         default the module's target. limit: instructions that one warp executes at most.
