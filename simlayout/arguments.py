@@ -43,7 +43,7 @@ Python 3.12 and later, that."""
 
 
 class Other(Exception):
-    """A value is not of the kind."""
+    """A value is not of the kind; perhaps what would make it one."""
 
 
 class Kind(NamedTuple):
@@ -82,9 +82,9 @@ def typed(error: type[SimlayoutError] = SimlayoutError, own: Collection[str] = (
                 return value
             try:
                 return kind.taken(value)
-            except Other:
-                how = f": {kind.how}" if kind.how else ""
-                raise error(f"{name}: {parameter} is {kind.words}, not {_shown(value)}{how}") from None
+            except Other as other:
+                how = str(other) or kind.how
+                raise error(f"{name}: {parameter} is {kind.words}, not {_shown(value)}{f': {how}' if how else ''}") from None
 
         @wraps(function)
         def wrapped(*given, **named):
@@ -163,7 +163,8 @@ def _array(value):
     try:
         array = np.asanyarray(value)
     except Exception:                                    # whatever an object does that says it is an array
-        raise Other from None
+        on_gpu = hasattr(type(value), "__cuda_array_interface__")
+        raise Other("copy it to the CPU, as x.cpu() or cupy.asnumpy(x) do" if on_gpu else "") from None
     if array.dtype.kind in "OUSMm":
         raise Other
     return array if hasattr(value, "__array__") else value   # what lies on a GPU is copied once
@@ -199,12 +200,13 @@ def _one_of(inside):
         return None
 
     def taken(value):
+        why = ""
         for kind in kinds:
             try:
                 return kind.taken(value)
-            except Other:
-                continue
-        raise Other
+            except Other as other:
+                why = why or str(other)
+        raise Other(why)
 
     return Kind(" or ".join(kind.words for kind in kinds), next((kind.how for kind in kinds if kind.how), ""), taken)
 

@@ -176,6 +176,20 @@ def test_an_array_that_lies_elsewhere_is_copied_once():
     assert len(copies) == 1
 
 
+def test_an_array_that_stays_on_a_gpu_is_refused_with_how_to_copy_it():
+    class OnGpu:
+        __cuda_array_interface__ = {"shape": (16, 16), "typestr": "<f2", "data": (0, False), "version": 3}
+
+        def __array__(self, dtype=None, copy=None):
+            raise TypeError("Implicit conversion to a NumPy array is not allowed")
+
+        def __repr__(self):
+            return "array([...])"
+
+    with pytest.raises(InstructionError, match=r"a is an array of numbers, not array\(\[...\]\): copy it to the CPU"):
+        sl.mma(MMA, OnGpu(), HALVES[:, :8])
+
+
 def test_parameters_of_positions_only_and_of_names_only_are_told_by_their_own_names():
     @typed(LayoutError)
     def given(a: int, /, b: str, *, c: tuple):
