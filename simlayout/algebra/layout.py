@@ -194,8 +194,9 @@ def byte_address(layout: IndexFunction, *coordinate: Coordinate, dtype: AnyDType
 
 def not_inner(inner):
     """NotImplemented for what may compose itself; LayoutError for what was written in the place of a layout."""
-    if isinstance(inner, (int, tuple, list, str)) and not hasattr(type(inner), "__rmatmul__"):
-        raise LayoutError(f"@ takes a layout, not {inner!r}: write Layout(shape, strides), or parse(text)")
+    written = isinstance(inner, (int, tuple, list, str)) and not hasattr(type(inner), "__rmatmul__")
+    if written or isinstance(inner, np.ndarray | np.generic):
+        raise LayoutError(f"@ takes a layout, not {reprlib.repr(inner)}: write Layout(shape, strides), or parse(text)")
     return NotImplemented
 
 

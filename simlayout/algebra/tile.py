@@ -117,6 +117,7 @@ class Tile:
 
 def _pairs(function, domain):
     """(name, size) of each coordinate, as given; none where that is not known."""
+    domain = domain.tolist() if isinstance(domain, np.ndarray) else domain              # one of no dimensions is a number
     given = domain.items() if isinstance(domain, dict) else domain if isinstance(domain, Iterable) else ()
     pairs = [item if isinstance(item, tuple | list) else (None, item) for item in given]
     if any(len(pair) != 2 for pair in pairs):

@@ -16,6 +16,7 @@ simlayout.codegen.translators.TranslationError: Rot<8,4,64,4> o (16,32):(32,1) i
 row = 2, col = 8 it is 80, and its bits give 64
 """
 
+import reprlib
 from dataclasses import dataclass
 
 from simlayout.algebra import Composed, F2Map, Layer, Layout, Rotation, Swizzle, Tile
@@ -83,8 +84,8 @@ def translate(source: IndexFunction, to: str, tile: tuple[int, int] | Layout | N
     >>> print(translate(Swizzle(3, 3, 3), "formula", tile=(16, 64)))
     (row << 6) + (col ^ ((row & 7) << 3))
     """
-    if to not in NOTATIONS:
-        raise LayoutError(f"no notation {to!r}; there are {', '.join(NOTATIONS)}")
+    if not isinstance(to, str) or to not in NOTATIONS:
+        raise LayoutError(f"no notation {reprlib.repr(to)}; there are {', '.join(NOTATIONS)}")
     tiled = _tiled_source(source, tile, dtype)
     result = tiled.source if _is_already(tiled.source, to, dtype) else _TRANSLATORS[to](tiled)
     proof = equivalent(tiled.source, result, tiled.domain)

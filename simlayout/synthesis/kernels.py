@@ -96,7 +96,7 @@ def search_plan(plan: Any, families: Sequence[str] = FAMILIES, **options: Any) -
     all 16 layouts: 2 conflict-free, least excess 0
     Sw<2,3,3> o (64,32):(32,1): excess 0, 0 bytes wasted, 9 operations
     """
-    if not hasattr(plan, "accesses"):
+    if not hasattr(plan, "accesses") or not hasattr(plan, "predict"):
         refuse("Plan", "search_plan", plan)
     tiles = {}
     for access in plan.accesses:

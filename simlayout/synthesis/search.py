@@ -177,7 +177,7 @@ class _Task:
 
 def _check_arguments(accesses, families, layers, limit, budget, executor):
     right = isinstance(families, (list, tuple, set)) and families and all(f in FAMILIES for f in families)
-    if not right or layers not in (1, 2):
+    if not right or not isinstance(layers, int) or layers not in (1, 2):
         raise SimlayoutError(f"families {families!r}, layers {layers!r}: choose from {', '.join(FAMILIES)}, and 1 or 2 "
                              "layers")
     if not isinstance(accesses, (list, tuple)) or not all(isinstance(a, Access) for a in accesses):

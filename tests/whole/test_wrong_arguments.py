@@ -37,6 +37,14 @@ def for_tile(tile, accesses, arch):
     testing.assert_conflict_free(tile, for_=accesses, arch=arch)
 
 
+def layers_of_search(layers):
+    sl.search([LOAD], ("swizzle",), layers=layers)
+
+
+def run_with_hazards(hazards):
+    MODULE.entry().run(1, 32, hazards=hazards)
+
+
 def smallest_of(strategy, *names):
     """A function of the values of these parameters, by name, that draws from the strategy."""
     @wraps(strategy)
@@ -87,7 +95,10 @@ CALLS = [
     (smallest_of(testing.rotations, "max_chunk", "max_count", "max_rows", "max_period"), 2, 2, 2, 2),
     (smallest_of(testing.tiles, "kinds", "max_rows", "max_row_bytes", "max_bytes"), ["plain"], 16, 32, 1024),
     (testing.smallest, st.integers()), (nsight.launches, "none.ncu-rep"), (nsight.predictions, "none.json"),
-    (sl.Layout.row_major, 16, 64), (sl.formula("row*64 + col"), 3, 8), (OPERAND.descriptor, 0), (OPERAND.put, 0),
+    (sl.search, [LOAD], ("swizzle",)), (layers_of_search, 1), (sl.search_plan, SMALL), (sl.rearrange, LOAD.restricted(k=1)),
+    (sl.translate, TILE, "triton"), (sl.equivalent, TILE, TILE), (sl.Tile, lambda row, col: row, (16, 64)),
+    (run_with_hazards, "off"), (sl.simulate, for_tile), (sl.Layout.row_major, 16, 64),
+    (sl.formula("row*64 + col"), 3, 8), (OPERAND.descriptor, 0), (OPERAND.put, 0),
     (OPERAND.prove, 0), (TENSOR.landing, 0), (MAPPED.coordinates, (0, 0)), (MAPPED.spans, (0, 0)), (MAPPED.gather, (0, 0)),
     (MAPPED.scatter, (0, 0), MAPPED.gather((0, 0))), (sl.TensorMap.of, np.zeros((8, 64), np.float16), (64, 8), 128, "f16"),
     (SMALL.access, "load"), (SMALL.predict, 64, 64, 32), (SMALL.predict(64, 64, 32).count, "load"),
@@ -98,7 +109,7 @@ CALLS = [
 
 WRONG = [None, "x", b"x", 1.5, float("nan"), True, np.int8(1), np.float32(2), -1, 0, 2**70, [], (), {}, {"a": "b"}, ["a"],
          [[1], [2, 3]], (1, 2, 3), np.array(["a"]), np.zeros((2, 2), object), np.array(3), np.zeros(0), object(),
-         int, sl, slice(1), iter([1])]
+         int, sl, slice(1), iter([1]), Trace(())]
 """Of these some are right somewhere, which is as well."""
 
 

@@ -1,5 +1,6 @@
 """What a kernel may not do although it runs: the kinds of hazards, and how one is told."""
 
+import reprlib
 from dataclasses import dataclass, replace
 from os.path import basename
 
@@ -170,14 +171,19 @@ def ordered_ints(values):
     return tuple(np.unique(values).tolist())
 
 
+def check_mode(mode):
+    """Raises MachineError for what is none of MODES."""
+    if not isinstance(mode, str) or mode not in MODES:
+        raise MachineError(f'hazards = {reprlib.repr(mode)}: choose "raise", "report" or "off"')
+
+
 class HazardLog:
     """Raises the first hazard ("raise"), or keeps one of each kind and pair of places ("report"): lines, and the calls that
     lead there. python: the language of Python files, as of `worded`. aside(kind, memory): whether such a hazard is kept in
     either mode, and apart from the others; None where none is."""
 
     def __init__(self, mode, python=None):
-        if mode not in MODES:
-            raise MachineError(f'hazards = {mode!r}: choose "raise", "report" or "off"')
+        check_mode(mode)
         self.mode, self._python, self.aside = mode, python, None
         self._found, self._put_aside = {}, {}
 

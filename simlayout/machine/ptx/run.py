@@ -12,7 +12,7 @@ from simlayout.errors import HazardError, InstructionError, MachineError, Simlay
 from simlayout.interrupts import not_lost
 from simlayout.machine.engine.cta import most_registers
 from simlayout.machine.engine.events import watcher
-from simlayout.machine.engine.hazards import located
+from simlayout.machine.engine.hazards import check_mode, located
 from simlayout.machine.engine.launch import Launch, Shape, run_grid, three_of
 from simlayout.machine.engine.listing import Later, SourceLine
 from simlayout.machine.engine.trace import Trace
@@ -137,6 +137,7 @@ class Entry:
                 return attempt(quick)
             return judged(program, lambda trial: attempt(patient=patient or trial.tried, trial=trial))
 
+        check_mode(hazards)
         if hazards == "off" or watcher() is not None:
             return attempt()
         if together or prod(self._cluster(cluster)) != 1:
