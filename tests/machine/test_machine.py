@@ -1,6 +1,6 @@
 """Kernels on the machine: lanes that part and meet, rewriting, line numbers, grids."""
 
-
+import ast
 import sys
 
 import numpy as np
@@ -226,6 +226,18 @@ def test_the_original_function_is_untouched_and_its_globals_stay_live(monkeypatc
     monkeypatch.setitem(globals(), "FACTOR", 6)
     assert values(kernel)[0] == 6
     assert kernel.__code__.co_argcount == 1
+
+
+def test_a_kernel_runs_after_a_traceback_in_a_notebook_which_gives_every_node_of_syntax_a_parent():
+    def kernel(out):
+        st_global(out + 4 * tid_x(), 3 * tid_x())
+
+    expression = ast.parse("x").body[0].value
+    expression.ctx.parent = expression                   # as `executing` does; Python has one Load() for all trees
+    try:
+        assert values(kernel).tolist() == [3 * t for t in range(32)]
+    finally:
+        del expression.ctx.parent
 
 
 def test_an_index_function_without_source_runs_as_it_is_and_a_branching_one_is_refused():
