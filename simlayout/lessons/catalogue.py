@@ -7,6 +7,7 @@ from simlayout.arguments import typed
 from simlayout.errors import SimlayoutError
 from simlayout.lessons.notebook import notebook_text
 from simlayout.lessons.translation import columns, translated
+from simlayout.shown import Shown
 
 LANGUAGES = ("en", "zh")
 """English, in which the code is kept too, and Chinese."""
@@ -27,7 +28,7 @@ _ROWS = (
 
 
 @dataclass(frozen=True)
-class Lesson:
+class Lesson(Shown):
     """One lesson in one language. number: 1 to 10; file: name of its source, and of copies of its notebook, without ending;
     minutes: that it takes; language: one of LANGUAGES."""
 

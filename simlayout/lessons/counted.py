@@ -12,6 +12,7 @@ from simlayout.arguments import typed
 from simlayout.errors import SimlayoutError
 from simlayout.hardware.tables.arch import LANES
 from simlayout.lessons.translation import columns
+from simlayout.shown import Shown
 
 WHERE = "one NVIDIA H200, Nsight Compute 2025.3.1"
 """Of all records but h200_bench.json, whose times are the GPU's own."""
@@ -97,7 +98,7 @@ TOTALS = {
 
 
 @dataclass(frozen=True)
-class Measured:
+class Measured(Shown):
     """A number measured on a GPU. value: the number; what: its unit and its subject; record: its file in tests/data."""
 
     value: int

@@ -35,7 +35,8 @@ def simulate(kernel: Any, *, arch: str = DEFAULT_ARCH, hazards: str = "raise",
     >>> simulate(add)[1, 128](np.ones(100), np.ones(100), out).hazards   # doctest: +SKIP
     ()
     """
-    return Simulated(_adapted(kernel, SimulatedDevice(arch, hazards, told)))
+    name = getattr(kernel, "__name__", None) or getattr(kernel, "name", None) or "kernels"
+    return Simulated(_adapted(kernel, SimulatedDevice(arch, hazards, told)), name)
 
 
 class Simulated:
@@ -45,8 +46,11 @@ class Simulated:
     kernel: the adapter of its library, which has `launch`, and `grid_alone` if its launches have a grid alone.
     """
 
-    def __init__(self, kernel: Any):
-        self._kernel = kernel
+    def __init__(self, kernel: Any, name: str):
+        self._kernel, self._name = kernel, name
+
+    def __repr__(self) -> str:
+        return f"<simulated {self._name}>"
 
     def __getitem__(self, configuration: Any) -> Callable[..., Trace]:
         """What launches it: grid; or grid, block and, if they are wanted, a stream and bytes of dynamic shared memory."""
@@ -67,7 +71,7 @@ class Simulated:
 
         if not hasattr(self._kernel, "named"):
             raise MachineError(cupy_kernels.NO_MODULE)
-        return Simulated(self._kernel.named(name))
+        return Simulated(self._kernel.named(name), name)
 
 
 def _adapted(kernel, device):

@@ -23,6 +23,7 @@ from simlayout.hardware.banks.analysis import Analysis
 from simlayout.hardware.tables.arch import DEFAULT_ARCH, LANES
 from simlayout.hardware.tables.instructions import Instruction
 from simlayout.proofs.source import NO_LEADING, Source, analyze_copies
+from simlayout.shown import Shown
 from simlayout.wording import plural, tile_name
 
 ONE_WARP = {"tid": LANES}
@@ -30,7 +31,7 @@ ONE_WARP = {"tid": LANES}
 
 
 @dataclass(frozen=True)
-class Access:
+class Access(Shown):
     """One line of a kernel that accesses shared memory, for every thread and every trip of its loops.
 
     name: the kernel author's name for it ("load A"); instruction: a PTX name ("ldmatrix.x4").

@@ -105,6 +105,7 @@ def test_a_plain_function_is_a_kernel():
     x = np.arange(100.0)
     sl.simulate(double)[2, 64](x)
     assert (x == 2 * np.arange(100.0)).all()
+    assert repr(sl.simulate(double)) == repr(sl.simulate(cuda.jit(double))) == "<simulated double>"
 
 
 RECORD = np.dtype([("a", np.int32), ("b", np.float64), ("c", np.uint8, 3)])

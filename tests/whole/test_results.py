@@ -8,7 +8,7 @@ from places import ROOT
 
 import cuda_kernels as ck
 import simlayout as sl
-from simlayout import ptx, testing
+from simlayout import lessons, ptx, testing
 from simlayout.errors import MachineError
 from simlayout.hardware import FRAGMENTS
 from simlayout.kernel import AccessCount
@@ -26,7 +26,8 @@ KERNEL = ck.KERNELS["mma_permuted"]
 EMITTED = sl.emit(LOAD)
 SEARCHED = sl.search([LOAD])
 MODULE = ptx.load(ROOT / "simlayout" / "guide" / "transpose.ptx")
-RESULTS = [LOAD.analyze(), sl.verify(LOAD), EMITTED, SEARCHED, SEARCHED[0], sl.rearrange(LOAD.restricted(k=1)),
+RESULTS = [LOAD, lessons.lesson(3), lessons.measured("pairs"),
+           LOAD.analyze(), sl.verify(LOAD), EMITTED, SEARCHED, SEARCHED[0], sl.rearrange(LOAD.restricted(k=1)),
            sl.equivalent(TILE, TILE), sl.translate(TILE, "triton"), KERNEL.plan, KERNEL.plan.predict(256, 256, 128),
            Trace((AccessCount("tile", "ld.shared.b32", 4, 128, 4, file="kernels.py", line=7),)),
            sl.search_plan(KERNEL.plan)[0]]
@@ -54,7 +55,7 @@ def test_repr_is_for_people_too(result):
 
 
 @pytest.mark.parametrize("result", [one for one in RESULTS if named(one) not in ("Plan", "TileResult")] + [
-    LOAD, TILE, KERNEL, sl.guide.page("layouts"), sl.fragment("tcgen05.ld.32x32b.x8"),
+    TILE, KERNEL, sl.guide.page("layouts"), sl.fragment("tcgen05.ld.32x32b.x8"),
     sl.fragment("wgmma.m64n64k16.f32.f16.f16", "D")], ids=named)
 def test_results_can_be_copied_and_pickled(result):
     for made in (copy.copy(result), copy.deepcopy(result), pickle.loads(pickle.dumps(result))):

@@ -9,6 +9,7 @@ import numpy as np
 from simlayout.errors import HazardError, MachineError
 from simlayout.machine.engine.languages import worded
 from simlayout.machine.engine.units import in_shared, spans
+from simlayout.shown import Shown
 
 SYNC, SYNC_CLUSTER = "put a bar.sync between them", "put a barrier.cluster between them"
 """What orders two of a CTA; and two of a cluster."""
@@ -75,7 +76,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Hazard:
+class Hazard(Shown):
     """One hazard: its kind (a key of KINDS), what happened in one line, and where.
 
     first, second: the two Places in the order that the kind's name tells (first is None where there is only one line).
