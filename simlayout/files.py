@@ -30,6 +30,16 @@ def make_folder(path):
         raise SimlayoutError(f"cannot make the folder {path}: {getattr(error, 'strerror', None) or error}") from None
 
 
+def check_folder(path):
+    """Raises SimlayoutError unless files could be written into a folder that is there, or that `make_folder` could make.
+    Makes nothing."""
+    folder = _end_of_links(path)
+    there = next(each for each in (folder, *folder.parents) if os.path.exists(each))
+    if not os.path.isdir(there):
+        raise SimlayoutError(f"cannot make the folder {path}: {there} is a file")
+    check_writable(there / "file")
+
+
 def check_ending(path, *endings):
     """Raises SimlayoutError unless a file's name ends in one of these: what is written there is of no other kind.
 

@@ -16,7 +16,7 @@ from simlayout.cli.map_text import FORM
 from simlayout.cli.options import add, integer
 from simlayout.cli.text import cut, field, fit, tell
 from simlayout.errors import HazardError, SimlayoutError
-from simlayout.files import STDIO, check_writable, make_folder, write_whole
+from simlayout.files import STDIO, check_folder, check_writable, make_folder, write_whole
 from simlayout.progress import progress
 from simlayout.wording import by
 
@@ -177,8 +177,7 @@ def _targets(save, arrays):
             check_writable(file)
             made[name] = file
         else:
-            make_folder(text)
-            check_writable(os.path.join(text, "array.npy"))
+            check_folder(text)
             made[None] = text
     return made
 
@@ -226,6 +225,7 @@ def _save(targets, arrays, changed):
     """Writes arrays, each whole or not at all; {name: file}."""
     files = {}
     if None in targets:
+        make_folder(targets[None])
         files = {name: os.path.join(targets[None], f"{name}.npy") for name, count in changed.items() if count}
     files |= {name: file for name, file in targets.items() if name is not None}
     for name, file in files.items():

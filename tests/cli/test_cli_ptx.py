@@ -263,6 +263,7 @@ ARRAY = "--block 32 --arg A=f32[32] "
     (ARRAY + "--save x.npy", "--save x.npy: write NAME=x.npy"),
     (ARRAY + "--save A=none/x.npy", "cannot write"),
     (ARRAY + "--save one.ptx/x", "cannot make the folder"),
+    (ARRAY + "--save made --limit 3", "the warp has executed 3"),
     (ARRAY + "--json none/x.json", "cannot write"),
     (ARRAY + "--entry nope", "no entry 'nope'"),
     (ARRAY + "--arch sm_1", "sm_1"),

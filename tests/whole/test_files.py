@@ -7,7 +7,7 @@ import stat
 import pytest
 
 from simlayout.errors import SimlayoutError
-from simlayout.files import check_writable, deliver, make_folder, write_whole
+from simlayout.files import check_folder, check_writable, deliver, make_folder, write_whole
 
 
 def test_a_link_stays_and_what_it_points_to_is_written(tmp_path):
@@ -83,6 +83,16 @@ def test_folders_are_made_or_refused(tmp_path):
     for name in ("file", "file/a", "a\0b"):
         with pytest.raises(SimlayoutError, match="cannot make the folder"):
             make_folder(tmp_path / name)
+
+
+def test_whether_a_folder_could_be_made_is_asked_without_making_it(tmp_path):
+    check_folder(tmp_path / "a" / "b")
+    check_folder(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "file").write_text("")
+    for name, fault in (("file", "is a file"), ("file/a", "is a file"), ("a\0b", "cannot write")):
+        with pytest.raises(SimlayoutError, match=fault):
+            check_folder(tmp_path / name)
 
 
 def test_a_dash_is_stdout(capsys):
