@@ -29,11 +29,11 @@ _NONE = np.empty(0, np.int32)
 
 class Counters:
     """The counters of a Launch. released: serial number of clocks -> Released, of those who released something that CTAs may
-    acquire which have not started."""
+    acquire which have not started. quiet: whether nobody has released anything yet."""
 
     def __init__(self, launch):
         self._launch, self._places, self._counters, self._kept = launch, {}, 0, 0
-        self.released = {}
+        self.released, self.quiet = {}, True
 
     def at(self, address):
         """The Place of an address: an int, or a tuple, that no two bytes share."""
@@ -96,6 +96,7 @@ class Place:
         for reach in (CTA, CLUSTER):
             if known[reach] is not None:
                 made[home[:3 - reach]] = joined(made.get(home[:3 - reach]), known[reach][1])
+        self._counters.quiet &= not made
         if made and not self.releases:
             self.releases.append(Release(value, 0, 0, home[0], ()))
         if made:
@@ -107,6 +108,7 @@ class Place:
         starts: whether it is a store, which carries on nothing that was released before; an atomic does. met, clock: what
         they knew earlier, if that is released: `Clocks.met` and the clock of a `Clocks.release`.
         """
+        self._counters.quiet = False
         if starts:
             self._counter = self._counters.started()
         last = self.releases[-1] if self.releases else None

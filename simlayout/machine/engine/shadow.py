@@ -200,7 +200,14 @@ class SharedShadow(EngineShadow):
 
     def _check_read(self, touch, stamps):
         for stamp in self._recent(stamps):
-            self._check_stamp(stamp, touch, stamps == stamp)
+            if not (touch.strong and self._surely_meets(stamp, touch)):
+                self._check_stamp(stamp, touch, stamps == stamp)
+
+    def _surely_meets(self, stamp, touch):
+        """Whether a strong touch may meet all that the bytes with this stamp hold, as far as is seen at once."""
+        last = self._writes.get(stamp)
+        return (last is not None and last.may_meet(touch) and stamp not in self._rivals
+                and all(self._surely_before(plain, touch) for plain in last.beneath))
 
     def _check_stamp(self, stamp, touch, where):
         """A read of bytes with this stamp; returns whether it was in order."""
@@ -225,7 +232,7 @@ class SharedShadow(EngineShadow):
             for stamp in self._recent(stamps):
                 if stamp != UNWRITTEN and stamp & IN_FLIGHT:
                     self._in_flight("write in flight", self._flying[stamp & ~IN_FLIGHT], touch, stamps == stamp)
-                elif stamp != UNWRITTEN:
+                elif stamp != UNWRITTEN and not (touch.strong and self._surely_meets(stamp, touch)):
                     rivals += self._check_writes(stamp, touch, stamps == stamp)
         if self._read[n].take(rows, axis=0).max() >= self._floor:
             updaters = () if self._meets_updates(touch) else self._updaters
@@ -281,7 +288,8 @@ class SharedShadow(EngineShadow):
         """Reports the bytes (of `after`, given by bool [n, nbytes]) at which two touches are not ordered; returns whether
         they are."""
         if before.may_meet(after):
-            return all([self._compare(plain, after, where & after.overlap(plain), did, does) for plain in before.beneath])
+            return all([self._compare(plain, after, where & after.overlap(plain), did, does) for plain in before.beneath
+                        if not self._surely_before(plain, after)])
         if before.agent is not None:
             where = where & after.unaware(before, self._clocks)
             if where.any():
@@ -298,6 +306,12 @@ class SharedShadow(EngineShadow):
         what, words = self._race(before, after, before.place(lanes), after.place(mine), did, does, bytes)
         self._log.add(*what, **words)
         return False
+
+    def _surely_before(self, before, after):
+        """Whether all that the lanes of one warp did in a touch of no engine happens before all of another one."""
+        one, other = before.warp.number, after.warp.number
+        return before.agent is None and (before.serial < self._together[one] if one == other
+                                         else self._clocks.warps_ordered(one, before.epoch, other))
 
     def _unordered(self, before, after, where):
         """(bytes, lanes of `before`, lanes of `after`), int64 [m] each: where threads touch bytes (of `after`, given by

@@ -259,7 +259,7 @@ class MemoryTwins:
                 self._updated("global", addresses, which[turn], held[now].astype(update.dtype), data[now], order, access)
 
     def _updated(self, space, addresses, lanes, found, left, order, access=None):
-        if self.cta.shadow is not None:
+        if self.cta.shadow is not None and not self.orders_nothing(order):
             for lane, before, after in zip(lanes.tolist(), found, left):
                 place = self._place_of(space, int(addresses[lane]))
                 self.strong_update(place, lane, before.tobytes(), after.tobytes(), order, access)

@@ -124,6 +124,11 @@ class OrderTwins:
         for lane in lanes.tolist():
             self._read.setdefault(lane, {})[_Phases, phase] = None
 
+    def orders_nothing(self, order):
+        """Whether an access surely hands on nothing, and nothing is handed on to it."""
+        quiet = self.cta.launch.counters.quiet and order not in RELEASES
+        return quiet and not any(self._fenced) and not self._gave
+
     def strong_load(self, address, lane, value, order):
         """A strong load by a lane."""
         place = self.cta.launch.counters.at(address)
