@@ -65,6 +65,7 @@ class DeviceMemory:
         self._asked: dict[Any, Any] = {}                             # answers of `all_at` and `ranges`, likewise
         self._lock = Lock()
         self.texts: dict[int, str] = {}                              # where it begins -> which argument of a launch it is
+        self.elements: dict[int, tuple] = {}                         # likewise, where they are known
 
     @property
     def used(self) -> int:
@@ -134,11 +135,18 @@ class DeviceMemory:
             self._asked[key] = make()
         return self._asked[key]
 
-    def passed(self, address: int, text: str) -> None:
-        """The allocation that an address lies in is an argument, as a text such as " of argument 1 (a)" says."""
+    def passed(self, address: int, text: str, elements: tuple | None = None) -> None:
+        """The allocation that an address lies in is an argument, as a text such as " of argument 1 (a)" says. elements: as
+        of Allocation, of an array that begins there."""
         extent = self.extent(address)
         if extent is not None:
             self.texts[extent[0]] = text
+            if elements is not None and extent[0] == address:
+                self.elements[address] = elements
+
+    def forget_passed(self) -> None:
+        """No allocation is an argument any more."""
+        self.texts, self.elements = {}, {}
 
     def extent(self, address: int) -> tuple[int, int] | None:
         """(where the allocation begins, its bytes) that an address lies in."""
@@ -223,8 +231,10 @@ class DeviceSpace(GlobalSpace):
 
     def _find(self, array):
         """The address of memory, which has an Allocation from now on."""
-        of = self._memory.texts.get(array.__array_interface__["data"][0], "")
-        self._allocate(array).text = f"device array of {array.size} bytes{of}"       # of what, a driver does not know
+        start = array.__array_interface__["data"][0]
+        allocation, of = self._allocate(array), self._memory.texts.get(start, "")
+        allocation.text = f"device array of {array.size} bytes{of}"                  # of what, a driver does not know
+        allocation.elements = self._memory.elements.get(start, allocation.elements)
         return self.address(array)
 
     def _add(self, addresses):

@@ -99,7 +99,8 @@ def _kernel_names(dispatcher, device):
         try:
             return launch(self, args, *rest, **options)
         finally:
-            device.passing, device.memory.texts = {}, {}
+            device.passing = {}
+            device.memory.forget_passed()
 
     return {"__init__": __init__, "launch": named, "regs_per_thread": property(_no_registers)}
 
@@ -228,7 +229,8 @@ def _to_device(arrays, device):
         value = argument.value
         view, copied = _view(arrays, device, value, copy=argument.copy_input)
         if id(value) in device.passing:
-            device.memory.passed(view.ptr, f"{device.passing[id(value)]}{view.dtype} of shape {view.shape})")
+            elements = np.dtype(view.dtype).itemsize, tuple(view.shape), tuple(view._layout.strides_in_bytes)
+            device.memory.passed(view.ptr, f"{device.passing[id(value)]}{view.dtype} of shape {view.shape})", elements)
         if copied:
             after.append(lambda: view.give_back(np.asanyarray(value)))
         return view

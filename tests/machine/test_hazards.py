@@ -15,7 +15,7 @@ from simlayout.kernel import Problem
 from simlayout.machine import KINDS, run
 from simlayout.machine.engine import hazards
 from simlayout.machine.engine.hazards import HazardLog, Place, hazard
-from simlayout.machine.engine.languages import CUDA, NUMBA, WORDS, worded
+from simlayout.machine.engine.languages import CUDA, LANES_SYNC, NUMBA, TRITON, WORDS, worded
 
 
 def lines_of(kernel):
@@ -144,6 +144,17 @@ def test_advice_is_in_the_words_of_the_language_of_the_line(file, python, advice
     log.add("read after write", first, second, (0,), detail="")
     assert log.hazards()[0].text == hazard("read after write", first, second, (0,), detail="").text.replace(
         "put a bar.sync between them", advice)
+
+
+@pytest.mark.parametrize("file, python, advice", [
+    ("kernel.py", NUMBA, "a cuda.syncwarp() between them, or a cuda.syncthreads() if lanes of other warps touch it too"),
+    ("kernel.cu", None, "a __syncwarp() between them, or a __syncthreads() if lanes of other warps touch it too"),
+    ("kernel.py", TRITON, f"a {dict(WORDS[TRITON])[LANES_SYNC]} between them"),
+])
+def test_a_race_of_lanes_is_told_of_both_barriers_because_one_that_is_missing_shows_in_a_warp_first(file, python, advice):
+    place, log = Place(file, 1, "st.shared.b32", (0, 0, 0), 0, (3,)), HazardLog("report", python)
+    log.add("lane race", place, place, (0,), did="writes", does="reads", detail="")
+    assert log.hazards()[0].text.endswith(f"put {advice}")
 
 
 @pytest.mark.parametrize("file", ["kernel.cu", "kernel.ptx"])

@@ -267,6 +267,12 @@ def test_what_no_mbarrier_may_do_is_refused():
             mbarrier_init(MBARRIER, 1)
             mbarrier_arrive(MBARRIER)
 
+    def early():
+        if tid_x() == 0:
+            mbarrier_init(MBARRIER, 1)
+            mbarrier_expect(MBARRIER, 16)
+            mbarrier_arrive(MBARRIER)
+
     def every_lane_that_copied():
         if tid_x() == 0:
             mbarrier_init(MBARRIER, 4)
@@ -278,6 +284,7 @@ def test_what_no_mbarrier_may_do_is_refused():
                          (overwritten, "whose 8 bytes something else has written"),
                          (half_overwritten, "whose 8 bytes something else has written"),
                          (twice, "2 arrivals on mbarrier 32768, whose phase 0 lacks 1 of 1"),
+                         (early, "1 arrival on mbarrier 32768, whose phase 0 lacks 0 of 1"),
                          (every_lane_that_copied, "32 arrivals on mbarrier 32768, whose phase 0 lacks 4 of 4")):
         assert text in fails(MachineError, kernel, shared_bytes=SHARED, hazards="report"), kernel.__name__
     assert "not a multiple of 8" in fails(AddressError, misaligned, shared_bytes=SHARED)

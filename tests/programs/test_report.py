@@ -132,6 +132,16 @@ def test_a_hazard_in_shared_memory_names_the_elements_of_the_array():
     assert raised.value.hazard.text == trace.hazards[0].text
 
 
+def test_a_hazard_in_an_argument_of_numba_names_its_element_from_where_the_array_begins():
+    def kernel(out):
+        out[cuda.threadIdx.x // 2, 1] = cuda.threadIdx.x + 1
+
+    for out, at in ((np.zeros((2, 3)), 8), (np.zeros((3, 3)).T[:2], 24)):
+        found, = sl.simulate(kernel, hazards="report")[1, 2](out).hazards
+        assert found.bytes == (at + 6, at + 7)
+        assert f"bytes {at + 6}-{at + 7} (element [0, 1]) of the device array" in str(found)
+
+
 def test_the_seconds_of_a_launch_are_without_those_in_which_the_machine_was_compiled():
     @contextmanager
     def slow(name):

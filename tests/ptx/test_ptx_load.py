@@ -88,6 +88,12 @@ def test_a_module_is_read_also_with_what_the_machine_lacks_and_its_entry_refuses
         found.entry().run(1, 32)
 
 
+def test_a_refusal_names_the_kernels_that_run_all_the_same():
+    text = UNKNOWN + TWICE.split("64\n", 1)[1]
+    with pytest.raises(InstructionError, match="; simlayout.ptx.read takes .* all the same, for transpose, transpose_pad"):
+        sl.ptx.load(text)
+
+
 @pytest.mark.parametrize("target, line, least", [
     ("sm_90a", "add.f32.f16 %f1, %h1, %f2;", "sm_100"), ("sm_90", "fma.rn.f32.bf16 %f1, %h1, %h2, %f2;", "sm_100"),
     ("sm_80", "add.bf16 %h1, %h1, %h2;", "sm_90"), ("sm_75", "cvt.rn.bf16.f32 %h1, %f1;", "sm_80"), ("sm_75", "ret;", None),

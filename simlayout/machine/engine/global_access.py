@@ -16,7 +16,7 @@ from simlayout.machine.engine.counters import NEVER
 from simlayout.machine.engine.hazards import ordered_ints
 from simlayout.machine.engine.memory import touching
 from simlayout.machine.engine.scopes import apart, home_of
-from simlayout.machine.engine.telling import OTHER_SIZE, OUT_OF_SCOPE
+from simlayout.machine.engine.telling import FIRST_READ, OTHER_SIZE, OUT_OF_SCOPE
 
 WRITES, STRONG, ASYNC = 4, 2, 1
 """Bits of the kind of an access: it writes; it is strong, as atomics are; it is the async proxy's, as all of TMA is."""
@@ -64,6 +64,14 @@ def unlike(one, other):
     if one.width != other.width:
         return OTHER_SIZE
     return OUT_OF_SCOPE if one.home and apart(one.home, other.home) > min(one.reach, other.reach) else ""
+
+
+def first_read(one, other):
+    """Why a plain read races with a compare-and-swap, as text, "" of all else."""
+    for swap, read in ((one, other), (other, one)):
+        if ".cas." in swap.place.instruction and not read.kind:
+            return FIRST_READ
+    return ""
 
 
 def covers(one, other):

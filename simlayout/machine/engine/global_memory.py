@@ -57,12 +57,13 @@ class Allocation:
     zero: where in them element [0, ..., 0] lies; aligned: how far that is from the start of the memory that the array
     views, which is taken for a GPU allocation (aligned to 256 bytes); root: the addresses where that memory starts and
     ends, or the buffer that it is a part of. origin: where element [0, ..., 0] lies in that. shadow: the GlobalShadow of
-    the root, if hazards are looked for. launch: the Launch whose warps read and write it, if any.
+    the root, if hazards are looked for. elements: how its bytes are told, (bytes of an element,
+    shape, strides). launch: the Launch whose warps read and write it, if any.
     """
 
     def __init__(self, array):
         self.text = f"{array.dtype} array of shape {array.shape}"
-        self._elements = array.itemsize, array.shape, array.strides
+        self.elements = array.itemsize, array.shape, array.strides
         self.bytes, self.zero, self.aligned, self._windows = np.empty(0, np.uint8), 0, 0, {}
         self.root, self.origin, self.shadow, self.launch = (0, 0), 0, None, None
         if array.size:
@@ -77,7 +78,7 @@ class Allocation:
 
     def told(self, bytes):
         """Sorted bytes from element [0, ..., 0] as text."""
-        return f"{in_array(bytes, *self._elements)} of the {self.text}"
+        return f"{in_array(bytes, *self.elements)} of the {self.text}"
 
     @property
     def is_passed(self):

@@ -28,6 +28,7 @@ from simlayout.machine.engine.global_access import (
     Plain,
     conflicting,
     covers,
+    first_read,
     outlasts,
     unlike,
 )
@@ -339,7 +340,7 @@ class GlobalShadow:
         detail = before.state() if before.group == after.group else self._unacquired(before, mine)
         if None not in (before.grain, after.grain) and before.grain != after.grain:
             detail = OTHER_SIZE
-        detail = unlike(before, after) or detail
+        detail = unlike(before, after) or first_read(before, after) or detail
         self._tell("global race", before.place_of(mine), after.place_of(theirs), bytes, after.allocation, did=did, does=does,
                    detail=detail)
         return True

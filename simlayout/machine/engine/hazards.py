@@ -7,7 +7,7 @@ from os.path import basename
 import numpy as np
 
 from simlayout.errors import HazardError, MachineError
-from simlayout.machine.engine.languages import worded
+from simlayout.machine.engine.languages import LANES_SYNC, OF_OTHER_WARPS, worded
 from simlayout.machine.engine.units import in_shared, spans
 from simlayout.shown import Shown
 
@@ -24,7 +24,7 @@ KINDS = {
     "write after read": ("{second} writes {bytes}, which {first} reads{detail}, and nothing orders the two", SYNC),
     "write after write": ("{second} writes {bytes}, which {first} writes too{detail}, and nothing orders the two", SYNC),
     "lane race": ("{second} {does} {bytes}, which {first} {did}{detail}, and nothing orders lanes of one warp",
-                  "put a bar.warp.sync (__syncwarp) between them"),
+                  f"put a {LANES_SYNC} between them{OF_OTHER_WARPS}"),
     "early write": ("{second} writes {bytes}, which {first} may still be reading ({detail})",
                     "wait for that group where it was issued, then let the writer wait for who waited"),
     "missing proxy fence": ("{second} {does} {bytes} through the async proxy, {first} wrote them through the generic one, "

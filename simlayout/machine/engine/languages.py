@@ -4,12 +4,16 @@ from os.path import splitext
 
 NUMBA, CUDA, TRITON = "Numba", "CUDA C++", "Triton"
 
+LANES_SYNC = "bar.warp.sync (__syncwarp)"
+OF_OTHER_WARPS = ", or a bar.sync if lanes of other warps touch it too"
+"""Words of PTX: what orders lanes of a warp; and when that is not enough."""
+
 _TRITON_BARRIER = "tl.debug_barrier() (or take fewer num_warps, if there are more threads than elements)"
 
 WORDS = {
-    NUMBA: (("bar.warp.sync (__syncwarp)", "cuda.syncwarp()"), ("bar.sync", "cuda.syncthreads()")),
-    CUDA: (("bar.warp.sync (__syncwarp)", "__syncwarp()"), ("bar.sync", "__syncthreads()")),
-    TRITON: (("bar.warp.sync (__syncwarp)", _TRITON_BARRIER), ("bar.sync", _TRITON_BARRIER)),
+    NUMBA: ((LANES_SYNC, "cuda.syncwarp()"), ("bar.sync", "cuda.syncthreads()")),
+    CUDA: ((LANES_SYNC, "__syncwarp()"), ("bar.sync", "__syncthreads()")),
+    TRITON: ((LANES_SYNC, _TRITON_BARRIER), (OF_OTHER_WARPS, ""), ("bar.sync", _TRITON_BARRIER)),
 }
 """Language -> ((PTX's word, its own), ...): Numba's reference of CUDA kernels, Synchronization and Thread Control; CUDA C++
 Programming Guide, Synchronization Functions; triton.language, where threads hold the same elements if there are too few for

@@ -21,6 +21,7 @@ from simlayout.machine.engine.memory import PerLane, lane_addresses
 from simlayout.machine.engine.scopes import CLUSTER, CTA
 from simlayout.machine.engine.touches import Touch
 from simlayout.machine.engine.waiting import Poll, waits
+from simlayout.wording import counted
 
 MOST = 2**20 - 1
 """The largest count of arrivals, and of announced bytes of one phase (PTX ISA: mbarrier, contents)."""
@@ -78,8 +79,8 @@ class Mbarrier:
 
     def _arrived(self, arrivals, clock, drop=False):
         if arrivals > self.pending:
-            raise MachineError(f"{arrivals} arrivals on {self}, whose phase {self.number} lacks {self.pending} of "
-                               f"{self.count}: init it for all who arrive, and let them wait for the phase before")
+            raise MachineError(f"{counted(arrivals, 'arrival')} on {self}, whose phase {self.number} lacks {self.pending} "
+                               f"of {self.count}: init it for all who arrive, and let them wait for the phase before")
         self.count -= arrivals if drop else 0
         self.present.clock = joined(self.present.clock, clock)
         self.pending -= arrivals

@@ -18,6 +18,10 @@ OUT_OF_SCOPE = " with a scope that leaves one of them out (make it .cluster or .
 """Why two strong accesses race."""
 
 
+FIRST_READ = " (what a loop of compare-and-swap reads first may be read by an atomic, or volatile, and needs no order then)"
+"""Why a plain read and an atomic of its size race."""
+
+
 class Telling:
     """The part of a SharedShadow that makes Hazards of what the rest finds."""
 
@@ -55,7 +59,7 @@ class Telling:
 
     def _race(self, before, after, first, second, did, does, bytes):
         """What to tell of an unordered pair, `before` having run first: (what `HazardLog.add` takes, words)."""
-        why = _why_they_race(before, after)
+        why = _why_they_race(before, after) or _first_read(before, after, did, does)
         waited = why if before.waited is None else f" (landed by the wait at line {before.waited[1]})"
         if before.warp is after.warp:
             return ("lane race", first, second, bytes), {"did": did, "does": does, "detail": waited}
@@ -108,6 +112,12 @@ class Telling:
         giver = index if touch.lanes.ndim > 1 else int(touch.lanes[index])
         self._log.add("wrong element", first, touch.place([giver]), bytes,
                       wanted=f"{wanted} of {touch.name!r}", found=there)
+
+
+def _first_read(before, after, did, does):
+    """Why a plain read races with a compare-and-swap, as text, "" of all else."""
+    swap, read = (before, after) if does == "reads" else (after, before)
+    return FIRST_READ if "reads" in (did, does) and ".cas." in swap.instruction and not read.strong else ""
 
 
 def _why_they_race(before, after):

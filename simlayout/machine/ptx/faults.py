@@ -5,6 +5,9 @@ from dataclasses import dataclass
 
 from simlayout.wording import counted
 
+MOST_NAMED = 4
+"""Entries that a refusal names."""
+
 
 @dataclass(frozen=True)
 class Fault:
@@ -46,3 +49,14 @@ def summed(faults: Iterable[Fault]) -> tuple[Unsupported, ...]:
 def refusal(path: str, found: tuple[Unsupported, ...]) -> str:
     """The one line that lists them."""
     return f"{path}: {counted(len(found), 'instruction')} that the machine cannot execute: {'; '.join(map(str, found))}"
+
+
+def others(names: Iterable[str]) -> str:
+    """What to do for the sake of the entries that the machine can execute, behind a refusal.
+
+    >>> others([]), others(["add", "scale"])
+    ('', '; simlayout.ptx.read takes the module all the same, for add, scale')
+    """
+    names = list(names)
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return f"; simlayout.ptx.read takes the module all the same, for {', '.join(names[:MOST_NAMED])}{more}" if names else ""

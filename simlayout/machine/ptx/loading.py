@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from simlayout.errors import InstructionError, MachineError, ParseError
-from simlayout.machine.ptx.faults import refusal
+from simlayout.machine.ptx.cxx_names import cxx_names
+from simlayout.machine.ptx.faults import others, refusal
 from simlayout.machine.ptx.grammar import parse
 from simlayout.machine.ptx.module import Module
 from simlayout.machine.ptx.other_files import is_known, what_instead
@@ -62,5 +63,6 @@ def load(source: str | Path) -> Module:
     """
     module = read(source)
     if found := module.unsupported:
-        raise InstructionError(refusal(module.syntax.path, found))
+        rest = [name for name, entry in module.entries.items() if not entry.faults]
+        raise InstructionError(refusal(module.syntax.path, found) + others(cxx_names(rest).values()))
     return module
