@@ -6,7 +6,18 @@ import numpy as np
 import pytest
 import racy_kernels as racy
 import seed_kernels as seed
-from machine_kit import bar_sync, ld_shared, ldmatrix_x4, st_global, st_shared, st_shared_b128, tid_x
+from machine_kit import (
+    bar_sync,
+    commit,
+    cp_async,
+    ld_shared,
+    ldmatrix_x4,
+    st_global,
+    st_shared,
+    st_shared_b128,
+    tid_x,
+    wait_0,
+)
 
 import simlayout as sl
 from cuda_kernels import KERNELS
@@ -178,6 +189,15 @@ def test_every_language_has_words_of_its_own_for_barriers_only():
 def test_the_message_says_which_wait_would_cover_a_copy():
     with pytest.raises(HazardError, match=r"may still be copying \(only cp.async.wait_group 0 covers it\): wait for"):
         run(racy.wait_that_allows_too_much, 1, 32, words(32), shared_bytes=1024)
+    def exchange(a):
+        cp_async(4 * tid_x(), a + 4 * tid_x())
+        commit()
+        wait_0()
+        ld_shared(4 * (31 - tid_x()))
+
+    line = exchange.__code__.co_firstlineno + 3
+    with pytest.raises(HazardError, match=rf"writes \(landed by the wait at test_hazards.py:{line}\), and nothing"):
+        run(exchange, 1, 32, words(32), shared_bytes=128)
     with pytest.raises(HazardError, match="its group is not committed"):
         run(racy.uncommitted_copy, 1, 32, words(32), shared_bytes=1024)
 

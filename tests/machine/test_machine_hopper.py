@@ -290,6 +290,19 @@ def test_what_no_mbarrier_may_do_is_refused():
     assert "not a multiple of 8" in fails(AddressError, misaligned, shared_bytes=SHARED)
 
 
+def test_a_warp_that_goes_on_without_a_wait_is_told_of_it_even_if_it_came_before_the_copy():
+    def kernel(tensor):
+        if tid_x() == 32:
+            mbarrier_init(MBARRIER, 1)
+            mbarrier_expect(MBARRIER, 8192)
+            tma_load(tensor, (0, 0), 0, MBARRIER)
+        if tid_x() < 32:
+            st_shared(4 * tid_x(), 1)
+
+    said = fails(HazardError, kernel, source(), shared_bytes=SHARED, block=64)
+    assert "(if that is to come after the copy, it does not wait for it: only a wait for the phase in which it lands" in said
+
+
 def test_what_no_copy_may_do_is_refused():
     def load(tensor, coords, address):
         if tid_x() == 0:

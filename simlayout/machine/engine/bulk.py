@@ -69,7 +69,7 @@ class Load:
         if self.touch is not None:
             for known in (self.touch, *self.reads):
                 known.number = number
-            self.cta.shadow.land(self.touch, self.touch.site)
+            self.cta.shadow.land(self.touch, (self.touch.site, self.touch.caller))
 
 
 class Store:

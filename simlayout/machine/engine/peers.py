@@ -33,7 +33,7 @@ class AsyncStore:
             self.cta.shared.store(row, data if self.update is None else self.update(self.cta.shared.load(row, nbytes), data))
         if self.touch is not None:
             self.touch.number = number
-            self.cta.shadow.land(self.touch, self.touch.site)
+            self.cta.shadow.land(self.touch, (self.touch.site, self.touch.caller))
 
 
 class PeerTwins(WarpPart):

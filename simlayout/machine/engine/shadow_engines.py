@@ -59,7 +59,7 @@ class EngineShadow(Telling):
         self._reductions.add(touch)
 
     def land(self, touch, waited):
-        """A wait at site `waited` covers an issued copy: the waiting threads have written the bytes."""
+        """A wait covers an issued copy: the waiting threads have written the bytes. waited: its (site, caller)."""
         if touch.serial in self._flying:                 # not a reduction
             del self._flying[touch.serial]
             self._put(touch.landed(waited))

@@ -3,6 +3,7 @@
 import numpy as np
 
 from simlayout.machine.engine.elements import UNKNOWN
+from simlayout.machine.engine.hazards import calls_of, located
 
 IN_FLIGHT = 0x80000000
 """Stamps above every serial number: nothing wrote the byte; a copy (the low bits are its serial) is still on its way."""
@@ -60,13 +61,15 @@ class Telling:
     def _race(self, before, after, first, second, did, does, bytes):
         """What to tell of an unordered pair, `before` having run first: (what `HazardLog.add` takes, words)."""
         why = _why_they_race(before, after) or _first_read(before, after, did, does)
-        waited = why if before.waited is None else f" (landed by the wait at line {before.waited[1]})"
+        waited = why if before.waited is None else f" (landed by the wait at {_wait_of(before)})"
+        if after.agent is not None and before.warp is not after.warp:
+            waited = why = f"{why} (if that is to come after the copy, it does not wait for it: {after.state()})"
         if before.warp is after.warp:
             return ("lane race", first, second, bytes), {"did": did, "does": does, "detail": waited}
         if did != does and self._had_done(before.issued or before, after):
             first, second, did, does, waited = second, first, does, did, why
         elif does == "reads" and before.waited and self._had_done(before, after):
-            return ("early read", first, second, bytes), {"detail": f"its wait comes later, at line {before.waited[1]}"}
+            return ("early read", first, second, bytes), {"detail": f"its wait comes later, at {_wait_of(before)}"}
         kind = {"writes": "write", "reads": "read"}
         return (f"{kind[does]} after {kind[did]}", first, second, bytes), {"detail": waited}
 
@@ -112,6 +115,12 @@ class Telling:
         giver = index if touch.lanes.ndim > 1 else int(touch.lanes[index])
         self._log.add("wrong element", first, touch.place([giver]), bytes,
                       wanted=f"{wanted} of {touch.name!r}", found=there)
+
+
+def _wait_of(copy):
+    """Where the wait is by which a copy has landed, as text."""
+    (file, line), caller = copy.waited
+    return located(file, line, calls_of(caller))
 
 
 def _first_read(before, after, did, does):

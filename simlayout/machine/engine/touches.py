@@ -36,7 +36,7 @@ class Touch:
     atomic or a strong store, the plain writes that it and others have changed. same: of a weak store of data, where memory
     holds already what it stores, bool [n, nbytes]; None of all else. width: bytes of a value, of which a vector has several,
     0 of stmatrix, in which PTX does not say who stores what. Of a copy that has landed: issued, the Touch that it
-    was before, and waited, the site of the wait. Of what an engine does (see `clocks`): agent, which has its column
+    was before, and waited, (site, caller) of the wait. Of what an engine does (see `clocks`): agent, which has its column
     `engine` and says in text when it is over (`state(touch)`), and its number there.
     """
 
@@ -69,7 +69,7 @@ class Touch:
         return some
 
     def landed(self, waited):
-        """The same copy as what it is once a wait at site `waited` has covered it: a write by the waiting threads."""
+        """The same copy as what it is once a wait has covered it: a write by the waiting threads."""
         write = self.again()
         write.strong, write.issued, write.waited = False, self, waited
         write.agent, write.number = self.agent, self.number

@@ -225,7 +225,7 @@ class Warp(Lanes, Polling, MbarrierTwins, BulkTwins, WarpgroupTwins, PeerTwins, 
         if copy.touch is not None:
             now, epochs = epoch or self.cta.clocks.epochs[self.number], self.cta.clocks.epochs
             epochs[self.number], later = now, epochs[self.number]
-            self.cta.shadow.land(copy.touch, self.site)
+            self.cta.shadow.land(copy.touch, (self.site, self.caller))
             epochs[self.number] = later
             for access in copy.sources:
                 access.epoch = now
