@@ -147,6 +147,24 @@ def _lanes(active):
     return _ALL if active.all() else np.flatnonzero(active)
 
 
+class Cells:
+    """The bytes that lanes change one after another, where each of them points: positions int64 [n] in an Allocation."""
+
+    def __init__(self, allocation, positions, nbytes):
+        self._window, self._positions, self._launch = allocation.window(nbytes), positions, allocation.launch
+
+    def load(self, which):
+        """uint8 [m, nbytes] of some of the n."""
+        return self._window[self._positions[which]]
+
+    def store(self, which, data):
+        """Writes uint8 [m, nbytes] to some of the n, of which no two are at one place; the launch is told of a change."""
+        at = self._positions[which]
+        if self._launch is not None and (self._window[at] != data).any():
+            self._launch.changes += 1
+        self._window[at] = data
+
+
 _NO_ELEMENTS = ("an array is a pointer to bytes here, without elements: take an instruction, as in "
                 "ld_global_f32(a + 4 * i); a kernel of numba.cuda, with a[i], runs by simlayout.simulate")
 
@@ -275,9 +293,9 @@ class GlobalPointer:
             store = Store(data, before, after, gcd(width or data.shape[1], alignment), strong)
             self._allocation.wrote(positions, active, store, alignment)
 
-    def poke(self, active: np.ndarray, data: np.ndarray) -> None:
-        """As `write`, but nobody is told: what an atomic leaves, which `update` has told of."""
-        self._store(active, data, data.shape[1])
+    def cells(self, active: np.ndarray, nbytes: int) -> "Cells":
+        """The Cells to which active lanes point: what their atomic changes, which `update` has told of."""
+        return Cells(*self.placed(active, nbytes, nbytes, "writes"), nbytes)
 
     def update(self, active: np.ndarray, nbytes: int, width: int | None = None) -> Any:
         """Tells that each active lane changes nbytes where it points by an atomic, whose lanes do so one after another; the

@@ -249,14 +249,13 @@ class MemoryTwins:
         for pointer, lanes in self.pointers(addresses, self.active, update.bytes, "updates"):
             which = np.flatnonzero(lanes)
             access = pointer.update(lanes, update.bytes, self.value_bytes(update.bytes))
+            cells = pointer.cells(lanes, update.bytes)
             for turn in in_turn(pointer.offset[which]):
-                now = np.zeros(LANES, bool)
-                now[which[turn]] = True
-                held[now] = pointer.peek(now, update.bytes).view(update.dtype)[now]
-                data = np.zeros((LANES, update.count), update.dtype)
-                data[now] = update.in_l2(held[now], [value[now] for value in values])
-                pointer.poke(now, data.view(np.uint8))
-                self._updated("global", addresses, which[turn], held[now].astype(update.dtype), data[now], order, access)
+                now, before = which[turn], cells.load(turn).view(update.dtype)
+                held[now] = before
+                after = update.in_l2(held[now], [value[now] for value in values])
+                cells.store(turn, np.ascontiguousarray(after).view(np.uint8))
+                self._updated("global", addresses, now, before, after, order, access)
 
     def _updated(self, space, addresses, lanes, found, left, order, access=None):
         if self.cta.shadow is not None and not self.orders_nothing(order):
