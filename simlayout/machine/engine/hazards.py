@@ -46,7 +46,7 @@ KINDS = {
                       "guard the access or fix the address"),
     "misaligned": ("{second} {does} {detail}, which is not aligned to its width",
                    "use a narrower access, or fix the address"),
-    "inactive source": ("{second} takes the value of lanes {lanes}, which do not execute it",
+    "inactive source": ("{second} takes the value of {lanes}, where nobody executes it",
                         "let all lanes that are read from take part"),
     "divergence": ("{what}", "move it out of the lane-varying branch"),
     "deadlock": ("{what}", "every warp that a barrier counts must reach it, and all bytes that it expects"),

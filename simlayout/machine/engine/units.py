@@ -23,13 +23,13 @@ def spans(numbers, most=MOST):
     return text if len(runs) <= most else f"{text} and {len(runs) - most} more"
 
 
-def named(what, numbers):
-    """Sorted ints with the word for them: "byte 12", "bytes 12-15".
+def named(what, numbers, most=MOST):
+    """Sorted ints with the word for them: "byte 12", "bytes 12-15"; most: as of `spans`.
 
     >>> named("byte", [12]), named("word", [3, 4])
     ('byte 12', 'words 3-4')
     """
-    return f"{what}{'s' * (len(numbers) != 1)} {spans(numbers)}"
+    return f"{what}{'s' * (len(numbers) != 1)} {spans(numbers, most)}"
 
 
 def in_shared(bytes):

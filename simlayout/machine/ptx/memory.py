@@ -10,6 +10,7 @@ from simlayout.machine.engine.touches import WEAK
 from simlayout.machine.ptx import half_words
 from simlayout.machine.ptx.local import PLAIN
 from simlayout.machine.ptx.space import LOCAL, PARAMETERS, RANK, SHARED, WINDOW
+from simlayout.machine.ptx.updates import SharedCells, one_by_one
 
 _LANE = np.arange(LANES)
 
@@ -234,14 +235,8 @@ class MemoryTwins:
 
     def update_shared(self, shared, where, rows, update, values, held, order):
         """Atomics of the active lanes on rows of a SharedMemory, one after another; where: the same in the window."""
-        lanes = np.flatnonzero(self.active)
-        for turn in in_turn(rows):
-            now = lanes[turn]
-            before = shared.load(rows[turn], update.bytes).view(update.dtype)
-            held[now] = before
-            after = update(held[now], [value[now] for value in values])
-            if (after != before).any():
-                shared.store(rows[turn], np.ascontiguousarray(after).view(np.uint8))
+        lanes, cells = np.flatnonzero(self.active), SharedCells(shared, rows, update.bytes)
+        for now, before, after in one_by_one(cells, rows, lanes, update, update, values, held):
             self._updated("shared", where, now, before, after, order)
 
     def _global_atomic(self, addresses, update, values, held, order):
@@ -249,12 +244,8 @@ class MemoryTwins:
         for pointer, lanes in self.pointers(addresses, self.active, update.bytes, "updates"):
             which = np.flatnonzero(lanes)
             access = pointer.update(lanes, update.bytes, self.value_bytes(update.bytes))
-            cells = pointer.cells(lanes, update.bytes)
-            for turn in in_turn(pointer.offset[which]):
-                now, before = which[turn], cells.load(turn).view(update.dtype)
-                held[now] = before
-                after = update.in_l2(held[now], [value[now] for value in values])
-                cells.store(turn, np.ascontiguousarray(after).view(np.uint8))
+            cells, places = pointer.cells(lanes, update.bytes), pointer.offset[which]
+            for now, before, after in one_by_one(cells, places, which, update, update.in_l2, values, held):
                 self._updated("global", addresses, now, before, after, order, access)
 
     def _updated(self, space, addresses, lanes, found, left, order, access=None):
@@ -262,17 +253,3 @@ class MemoryTwins:
             for lane, before, after in zip(lanes.tolist(), found, left):
                 place = self._place_of(space, int(addresses[lane]))
                 self.strong_update(place, lane, before.tobytes(), after.tobytes(), order, access)
-
-
-def in_turn(places):
-    """[indices]: entries of int [n] so that in each part none is twice, and equal ones keep their order.
-
-    >>> [turn.tolist() for turn in in_turn(np.array([7, 3, 7, 7, 3]))]
-    [[0, 1], [2, 4], [3]]
-    """
-    order = np.argsort(places, kind="stable")
-    ordered = places[order]
-    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
-    rank = np.empty(len(places), np.int64)
-    rank[order] = np.arange(len(places)) - np.repeat(starts, np.diff(np.r_[starts, len(places)]))
-    return [np.flatnonzero(rank == turn) for turn in range(int(rank.max()) + 1)]

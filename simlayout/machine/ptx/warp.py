@@ -3,7 +3,8 @@
 import numpy as np
 
 from simlayout.hardware.tables.arch import LANES
-from simlayout.machine.engine.lanes import lane_list
+from simlayout.machine.engine.hazards import ordered_ints
+from simlayout.machine.engine.units import named
 from simlayout.machine.engine.warp import Warp
 from simlayout.machine.ptx.cluster import ClusterTwins
 from simlayout.machine.ptx.doubts import ARRIVED, INTERVAL, MOST_INTERVALS, Doubt
@@ -108,7 +109,7 @@ class PtxWarp(OrderTwins, Warp, Parts, MemoryTwins, LocalTwins, ClusterTwins, Ma
         if lost.any() and self.cta.launch.log is not None:
             which = np.flatnonzero(lost)
             self.cta.launch.log.add("inactive source", None, self.place(which),
-                                    lanes=lane_list(np.isin(np.arange(LANES), source[which])))
+                                    lanes=named("lane", ordered_ints(source[which]), LANES))
 
     def barrier_count(self, trues, lanes, id=0, threads=None):
         """bar.red: as bar.sync, and returns (how many threads said true, how many there were)."""

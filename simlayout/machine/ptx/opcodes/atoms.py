@@ -19,6 +19,11 @@ _REDUCED = {("add", "u32"), ("add", "s32"), *((o, t) for o in ("min", "max") for
             *((o, "b32") for o in ("and", "or", "xor"))}
 """Atomics of a whole warp on one address that ptxas computes in registers first (REDUX), so that one lane goes to memory."""
 
+_SCANNED = {"add": np.add, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "min": np.minimum,
+            "max": np.maximum}
+_INTEGERS = {f"{kind}{bits}" for kind in "usb" for bits in (32, 64)}
+"""Operations of such integers whose results, one after another, NumPy has at once."""
+
 OPERATIONS = {
     "add": lambda held, b, c: held + b,
     "sub": lambda held, b, c: held - b,
@@ -105,7 +110,7 @@ def _merged(operation, type, direct, target, operands, known):
 
 class Update:
     """What an atomic makes of the bits at an address. count: elements of a vector, or halves of a .b128; bytes: of all of
-    them; merged: see `_merged`.
+    them; merged: see `_merged`; scans: whether `scan` has it.
 
     Called, it is that of shared memory, where ptxas makes a loop of floating-point addition: `add operand, held`, of which
     held's NaN passes on. `in_l2` is that of global memory, where the L2 cache adds: f32 with .ftz, f64 with NaN as they are
@@ -131,6 +136,8 @@ class Update:
         if operation == "add" and type in _ADDED_IN_L2:
             added = _ADDED_IN_L2[type]
             self._function_in_l2 = lambda held, b, c: added(held, b)
+        self.scans = operation in _SCANNED and count == 1 and type in _INTEGERS
+        self._scanned = np.dtype(f"{'i' if type[0] == 's' else 'u'}{bits // 8}")
         self._read, self._make = reader(Place(0, type, bits)), writer(Place(0, type, bits))
 
     def __call__(self, held, values):
@@ -140,6 +147,12 @@ class Update:
     def in_l2(self, held, values):
         """As the call, where the L2 cache computes."""
         return self._made(self._function_in_l2, held, values)
+
+    def scan(self, first, operands):
+        """What lanes at one place find, one after another, and what is there in the end: [m + 1, 1] of the dtype. Only where
+        it `scans`. first: what is there, [1, 1] of the dtype; operands: uint64 [m, 1]."""
+        row = np.concatenate([first, operands.astype(self.dtype)]).view(self._scanned)
+        return _SCANNED[self.operation].accumulate(row, axis=0, dtype=self._scanned).view(self.dtype)
 
     def _made(self, function, held, values):
         def carrier(bits):
