@@ -43,7 +43,8 @@ def hgemm(name, what, **loops):
     first, indices = plans[0], _trips(plans[0], loops)
     titles = [f"{label}, shared memory" for label in HGEMM]
     what = f"{what}, {first.instruction}, {first.dtype}"
-    return [touched(first, indices, "chunk", what), *(in_memory(a, indices, "chunk", t) for a, t in zip(plans, titles))]
+    return [touched(_in_first_slot(first), indices, "chunk", what),
+            *(in_memory(a, indices, "chunk", t) for a, t in zip(plans, titles))]
 
 
 def _trips(access, loops):
@@ -57,10 +58,15 @@ def hgemm_phases():
 
 
 def _phases(access, title, index=0, only=None):
-    """The phases of an access; of a tile in slots those in the first one, by row and column."""
-    if len(getattr(access.tile, "shape", ())) > 2:
-        access = replace(access, tile=_first(access.tile), lanes=lambda *at, lanes=access.lanes: lanes(*at)[:2])
-    return of_access(access, index, only, f"{title}, {access.instruction}, {access.dtype}")
+    """The phases of an access."""
+    return of_access(_in_first_slot(access), index, only, f"{title}, {access.instruction}, {access.dtype}")
+
+
+def _in_first_slot(access):
+    """An access to a tile in slots as one to the first of them alone, by row and column."""
+    if len(getattr(access.tile, "shape", ())) <= 2:
+        return access
+    return replace(access, tile=_first(access.tile), lanes=lambda *at, lanes=access.lanes: lanes(*at)[:2])
 
 
 def hgemm_lines(name, colour, **loops):
@@ -93,7 +99,8 @@ def tutorial_crosswise():
     names = "mma_blocks", "mma_crosswise"
     plans = [KERNELS[name].plan.access("copy A") for name in names]
     trips = [index_of(plans[0], warp) for warp in range(2)]
-    return [touched(plans[0], trips, "chunk", f"copy A, {plans[0].instruction}, f16, rows of 4096, two warps"),
+    title = f"copy A, {plans[0].instruction}, f16, rows of 4096, two warps"
+    return [touched(_in_first_slot(plans[0]), trips, "chunk", title),
             *(in_memory(a, trips, "chunk", name, leading=4096) for a, name in zip(plans, names))]
 
 
@@ -181,7 +188,8 @@ def problem():
     for role, what in (("load blocks", "pattern 1: each ldmatrix.x4 reads a block of 16 x 16"),
                        ("load rows", "pattern 2: each ldmatrix.x4 reads a row of 256 as 16 x 16")):
         access = accesses("16x256", "none")[role]
-        made.append(touched(access, range(16), "instruction", f"{what}, f16: {costs(access.analyze())} each", whole=True))
+        title = f"{what}, f16: {costs(access.analyze())} each"
+        made.append(touched(_in_first_slot(access), range(16), "instruction", title, whole=True))
     return made
 
 
