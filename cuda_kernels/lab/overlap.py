@@ -2,8 +2,10 @@
 and the choice of Hopper's option `early` go by.
 
     python -m cuda_kernels.lab.overlap --json FILE [--sets unseen models] [--seed 2026] [--seconds 0.01]
+    python -m cuda_kernels.lab.overlap --json FILE --by-size [--sets unseen] [--situations row]
 
-Of each product it times what `matmul` chooses, each launch once the kernel ahead has ended (wait), launched to overlap while
+Of each product it times what `matmul` chooses (--by-size: the likeliest configurations that keep at most half of the SMs
+busy, at most three quarters, and more), each launch once the kernel ahead has ended (wait), launched to overlap while
 what follows may not begin early (late) or may (early), and torch's cuBLAS, in turns: product behind product in a CUDA graph
 (row), each behind a kernel of torch's that adds 1 to a million numbers in a graph (graph), and the same in a stream to which
 all was launched while the GPU slept (stream). Times of the latter two are of both kernels.
@@ -13,10 +15,13 @@ import statistics
 
 from cuda_kernels.bench.command import ended_by, recording_parser_of, where_and_when
 from cuda_kernels.bench.libraries import torch_library
-from cuda_kernels.bench.run import compile_cases
+from cuda_kernels.bench.programs import wanted_of
 from cuda_kernels.bench.sets import cases_of
 from cuda_kernels.bench.timing import alternate, by_cublas, prepared, rotated
-from cuda_kernels.lab.tuning import as_f16
+from cuda_kernels.build.ahead import compile_ahead
+from cuda_kernels.lab.tuning import as_f16, programs
+from cuda_kernels.matmul.choose.choice import choose, likely
+from cuda_kernels.matmul.choose.figures import figures_of
 from cuda_kernels.matmul.tune.groups import SEED
 from cuda_kernels.run.turns import turn
 from simlayout.files import write_record
@@ -27,22 +32,53 @@ WAYS = {"wait": (False, False), "late": (True, False), "early": (True, True)}
 SITUATIONS = "row", "graph", "stream"
 ROUNDS = 3
 
+SIZES = 1 / 2, 3 / 4
+"""Parts of the SMs that configurations of a size keep busy at most; others keep more."""
+
 QUEUED, ASLEEP = 40, 4_000_000
 """Calls that are launched while the GPU sleeps, and for how many clocks: at least twice as long as launching takes."""
 
 
-def measure(library, case, seconds):
-    """([microseconds of each of WAYS and of cuBLAS] in each of SITUATIONS, the configuration) of a Case."""
-    sets = rotated(library, case.problem)
-    kernel = prepared("auto", *sets[0], tune="off").kernel
+def chosen(problem, gpu):
+    """[the Hopper configuration that `matmul` has for a Product]."""
+    return [choose(wanted_of(problem), gpu)]
+
+
+def by_size(problem, gpu):
+    """[Hopper configuration] for a Product: the likeliest that keep at most each of SIZES of the SMs busy, and more.
+
+    >>> from cuda_kernels.bench.record import Product
+    >>> from cuda_kernels.matmul.choose.figures import H200
+    >>> p = Product(184, 2240, 1816)
+    >>> sorted(config.grid(*config.turned(p.M, p.N), p.K) for config in by_size(p, H200))
+    [60, 72, 112]
+    """
+    found = {}
+    for config in likely(wanted_of(problem), gpu, None):
+        ctas = config.grid(*config.turned(problem.M, problem.N), problem.K, 1, gpu.sms)
+        found.setdefault(sum(ctas > part * gpu.sms for part in SIZES), config)
+    return list(found.values())
+
+
+def measure(library, problem, config, seconds, situations=SITUATIONS):
+    """[microseconds of each of WAYS and of cuBLAS] in each of the situations, of a Product and a configuration."""
+    sets = rotated(library, problem)
+    kernel = prepared(config, *sets[0]).kernel
     calls = [[_always(library, prepared(kernel.variant(early=early), *operands, overlap=overlap)) for operands in sets]
              for overlap, early in WAYS.values()]
     calls.append(by_cublas(library, sets))
+    return [[round(1e6 * statistics.median(of), 2) for of in alternate(_takers(library, calls, situation, seconds), ROUNDS)]
+            for situation in situations]
+
+
+def _takers(library, calls, situation, seconds):
+    """What takes the seconds of one of each of some lists of calls, in one of SITUATIONS."""
+    if situation == "row":
+        return [turn(library, each, seconds) for each in calls]
     behind = [library.apart(each) for each in calls]
-    takers = ([turn(library, each, seconds) for each in calls], [turn(library, each, seconds) for each in behind],
-              [lambda each=each: _queued(library, each) for each in behind])
-    times = [[round(1e6 * statistics.median(of), 2) for of in alternate(of_all, ROUNDS)] for of_all in takers]
-    return times, kernel.options
+    if situation == "graph":
+        return [turn(library, each, seconds) for each in behind]
+    return [lambda each=each: _queued(library, each) for each in behind]
 
 
 def _always(library, plan):
@@ -78,37 +114,45 @@ def as_launched(row, situation):
     return wait, early if row[1].get("early", False) else late, cublas
 
 
-def row_text(row):
+def row_text(row, situations=SITUATIONS):
     """A row of the record as a line: of each situation the microseconds that wait, and what the others take more.
 
     >>> row_text([[64, 72, 128, "f16"], {}, [4.0, 3.75, 3.0, 4.5], [6.0, 6.25, 6.25, 6.5]])
     '    64 x    72 x   128 f16   row    4.00 -0.25 -1.00 +0.50; graph    6.00 +0.25 +0.25 +0.50'
     """
-    (M, N, K, dtype), _, *situations = row
+    (M, N, K, dtype), _, *of_each = row
     said = (f"{name} {wait:>7.2f} {late - wait:+.2f} {early - wait:+.2f} {cublas - wait:+.2f}"
-            for name, (wait, late, early, cublas) in zip(SITUATIONS, situations))
+            for name, (wait, late, early, cublas) in zip(situations, of_each))
     return f"{M:>6} x{N:>6} x{K:>6} {dtype:<5} " + "; ".join(said)
 
 
 def main(arguments=None):
-    """Measures, prints a line per product, and writes the record with all so far after each."""
+    """Measures, prints a line per product and configuration, and writes the record with all so far after each product."""
+    from cuda_kernels.run import driver
+
     parser = recording_parser_of("cuda_kernels.lab.overlap", __doc__)
     parser.add_argument("--sets", nargs="+", default=("unseen", "models"), metavar="SET",
                         help="of simlayout bench, as far as they are f16 or bf16")
+    parser.add_argument("--by-size", action="store_const", const=by_size, default=chosen, dest="configs",
+                        help="of each product several configurations, by how many SMs they keep busy")
+    parser.add_argument("--situations", nargs="+", choices=SITUATIONS, default=SITUATIONS, help="(default: all three)")
     parser.add_argument("--seed", type=int, default=SEED, help="of what is drawn (default: %(default)s)")
     parser.add_argument("--seconds", type=float, default=0.01, help="of a turn (default: %(default)s)")
     options = parser.parse_args(arguments)
     library, rows = torch_library("cuBLAS is torch's"), []
-    cases = [case for case in cases_of(options.sets, seed=options.seed) if case.problem.dtype in ("f16", "bf16")]
-    head = {**where_and_when("cuda_kernels.lab.overlap", arguments), "library": library.version, "times": SITUATIONS,
-            "of each": [*WAYS, "cublas"]}
-    compile_cases(cases, use_kept=False)
-    for case in cases:
-        p, (times, config) = case.problem, measure(library, case, options.seconds)
-        rows.append([[p.M, p.N, p.K, p.dtype], as_f16(config).changes, *times])
+    gpu = figures_of(driver.cuda(), 0)
+    problems = [case.problem for case in cases_of(options.sets, seed=options.seed)]
+    work = [(p, options.configs(p, gpu)) for p in problems if p.dtype in ("f16", "bf16")]
+    head = {**where_and_when("cuda_kernels.lab.overlap", arguments), "library": library.version,
+            "times": options.situations, "of each": [*WAYS, "cublas"]}
+    compile_ahead(programs(work), driver.cuda().version)
+    for p, configs in work:
+        for config in configs:
+            times = measure(library, p, config, options.seconds, options.situations)
+            rows.append([[p.M, p.N, p.K, p.dtype], as_f16(config).changes, *times])
+            print(row_text(rows[-1], options.situations), flush=True)
         if options.json:
             write_record(options.json, head, rows=rows)
-        print(row_text(rows[-1]), flush=True)
         library.free()
     return 0
 
