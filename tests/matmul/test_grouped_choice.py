@@ -86,7 +86,7 @@ def costs(gpu):
                 break
 
 
-@pytest.mark.parametrize("gpu, products, mean, most", [("h200", 28, 1.011, 1.08), ("h100", 90, 1.011, 1.08)])
+@pytest.mark.parametrize("gpu, products, mean, most", [("h200", 28, 1.011, 1.08), ("h100", 90, 1.011, 1.09)])
 def test_what_is_chosen_takes_little_longer_than_the_best_that_was_measured(gpu, products, mean, most):
     found, likelier = map(np.array, zip(*costs(gpu)))
     assert len(found) == products and (likelier == 0).sum() >= 0.75 * products

@@ -75,8 +75,12 @@ def test_what_promotion_in_l2_is_worth():
 
 
 def test_what_ctas_that_get_sms_as_they_come_free_cost():
-    late, early = next(row[2][1:3] for row in read("h100_overlap.json")["rows"] if row[0][:3] == [577, 2048, 8192])
-    says("notes", f"577 x 2048 x 8192 took {early:.1f} microseconds on an H100 so, and {late:.1f} where its CTAs came when")
+    late, early = next(row[2][1:3] for row in read("h100_overlap.json")["rows"] if row[0][:3] == [577, 1024, 4096])
+    says("notes", f"577 x 1024 x 4096 took {early:.1f} microseconds on an H100 so, and {late:.1f} where its CTAs came when")
+    waits, early = ([row[2][i] for row in read("h100_overlap_by_size.json")["rows"] if row[0][:3] == [1560, 272, 1656]][:2]
+                    for i in (0, 2))
+    says("matmul", "1560 x 272 x 1656 takes {:.1f} microseconds on 104 SMs and {:.1f} on 84 if each waits".format(*waits),
+         "{:.1f} and {:.1f} if the next begins early".format(*early))
 
 
 def test_what_a_call_costs_the_host():

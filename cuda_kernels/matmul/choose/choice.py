@@ -10,7 +10,7 @@ import numpy as np
 from cuda_kernels.matmul.choose.candidates import BY_SECTORS, ORDERS, off_sectors
 from cuda_kernels.matmul.choose.figures import H200
 from cuda_kernels.matmul.choose.grouped import estimated_groups
-from cuda_kernels.matmul.choose.model import EARLY_GAIN_US, in_16_bits
+from cuda_kernels.matmul.choose.model import in_16_bits
 from cuda_kernels.matmul.choose.programs import programs_of
 from simlayout.errors import SimlayoutError
 
@@ -54,15 +54,15 @@ def ranked(wanted, gpu):
     for near in (programs[:LIKELY], programs):
         estimates = candidates.take(near).in_orders(ORDERS)
         work = estimates.work(*product, narrow=narrow)
-        times = estimates.corrected(work, estimates.times(work, gpu), gpu)
-        early = estimates.early(work, times, gpu.sms)
-        times = times - EARLY_GAIN_US * early
+        plain = estimates.times(work, gpu)
+        saved = estimates.early_saves(work, plain, gpu)
+        times = estimates.corrected(work, plain, gpu) - np.maximum(saved, 0.0)
         if near is not programs and (config := by_sectors(wanted, gpu)) is not None:
             yield float(times.min()), config
         for i in np.argsort(times, kind="stable").tolist():
             config = suited(estimates.configs[i], wanted)
             if config is not None:
-                yield float(times[i]), replace(_without_split(config, wanted, gpu.sms), early=bool(early[i]))
+                yield float(times[i]), replace(_without_split(config, wanted, gpu.sms), early=bool(saved[i] > 0))
 
 
 def _ranked_groups(wanted, deep, narrow, gpu):

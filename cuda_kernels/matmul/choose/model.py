@@ -35,16 +35,17 @@ load."""
 LEAN = 1 / 128
 """Rows that a CTA requests in a step, per element of its tile: those of 128 x 256 in clusters of 2."""
 
-EARLY_RATE, EARLY_US = 40, 20
-"""Bytes that an SM loads per nanosecond at most, and microseconds that a product takes at most, for the next kernel to begin
-early (Hopper's option): its CTAs then get SMs as they come free, instead of neighbours those with neighbouring numbers, so
-that fewer of their loads meet in a TPC or GPC, and two may share a TPC while another has none. Of 240 products in a row
-those within both limits took 0.75 to 1.08 of what they took without, the others 0.88 to 1.55 (tests/data/h100_overlap.json,
-h200_overlap.json); the limits were found at most of these and 120 others."""
+EARLY_US = 0.8
+"""Microseconds that a product saves in a row of such if the next one begins early (Hopper's option), where that costs
+nothing. But CTAs then get SMs as they come free, instead of neighbours those with neighbouring numbers, in all GPCs alike:
+some GPCs are as full as if all SMs were busy, and rows that several CTAs load meet less often in one."""
 
-EARLY_GAIN_US = 0.25
-"""Microseconds that such a product is taken to save: half of what the median one did where a product followed it, because it
-saved nothing where another kernel did (the same records)."""
+CROWDED, CROWDED_BESIDE, APART = 0.5, 0.2, 0.5
+"""The part of what a product of crowded GPCs takes longer that one in such a row does, and that part where two find room
+beside each other; the part of rows for several CTAs that no longer meet. These and EARLY_US were fitted to 557 times on an
+H100 and an H200 (not kept), which agree to a tenth. At 200 other products, with up to three configurations each
+(tests/data/h100_overlap_by_size.json, h200_overlap_by_size.json), they cost 0.5 and 0.3 percent over the better way of each;
+if all next kernels began early, that would be 2.0 and 0.8, and 7.8 and 9.6 if none did."""
 
 LONG = 5
 """Microseconds: DRAM traffic that takes longer has more time to overlap with the rest."""
@@ -58,10 +59,10 @@ class Work:
     rows, cols: of C, as the kernel has it; whole, left: tiles that stay whole, and that are cut; parts: of each cut tile;
     waves: of whole tiles; busy, busy_last, busy_cut: CTAs at a time, in the last wave, and with the cut tiles; usual, most:
     rows of A and B outside of the matrices that a CTA loads per step, on average and at the edge; aligned
-    [4, configurations]: the part of the rows requested that is of each `misalignment_of`; requested: rows that a CTA
-    requests in a step; paired, gathered: the same if rows that a TPC or a GPC requests more than once count once; memory:
-    bytes of A, B and C that pass DRAM; flops: 2 M N K, including the part of the tiles outside C; narrow: whether A and B
-    are of 8 bits, so that K counts pairs of their elements.
+    [4, configurations]: the part of the rows requested that is of each `misalignment_of`; delivered: rows that the shared
+    memory of a CTA receives in a step; requested: those that it requests; paired, gathered: the same if rows that a TPC or
+    a GPC requests more than once count once; memory: bytes of A, B and C that pass DRAM; flops: 2 M N K, including the part
+    of the tiles outside C; narrow: whether A and B are of 8 bits, so that K counts pairs of their elements.
     """
 
     rows: np.ndarray
@@ -77,6 +78,7 @@ class Work:
     usual: np.ndarray
     most: np.ndarray
     aligned: np.ndarray
+    delivered: np.ndarray
     requested: np.ndarray
     paired: np.ndarray
     gathered: np.ndarray
@@ -176,11 +178,16 @@ class Estimates:
         known, trees = np.isfinite(times), learned() if self.trees is None else self.trees
         return times * np.where(known, trees(features(self, work, np.where(known, times, 1.0), gpu)), 1.0)
 
-    def early(self, work, times, sms):
-        """bool [configurations]: whether the next kernel had better begin early, by the microseconds of each."""
-        steps = work.waves * work.steps + (work.left > 0) * _up(work.steps, work.parts)
-        loaded = ROW_BYTES * work.requested * steps * _up(work.busy, sms)
-        return (times <= EARLY_US) & (loaded <= EARLY_RATE * 1e3 * times)
+    def early_saves(self, work, times, gpu=H200, rates=RATES):
+        """float64 [configurations]: microseconds that each Work, which takes these `times`, saves if the next kernel begins
+        early; it takes longer where they are negative. None are saved where an SM has room for a second CTA: then some have
+        two while others have none (two such products took a tenth longer)."""
+        known = np.isfinite(times)
+        full = {name: np.maximum(getattr(work, name), gpu.sms) for name in ("busy", "busy_last", "busy_cut")}
+        met = {name: APART * work.requested + (1 - APART) * getattr(work, name) for name in ("paired", "gathered")}
+        lost = np.where(known, self.times(replace(work, **full, **met), gpu, rates), np.inf) - np.where(known, times, 0.0)
+        beside = 2 * work.busy <= self.sharing * slots(self, gpu.sms)
+        return np.where(self.resident > 1, 0.0, EARLY_US - np.where(beside, CROWDED_BESIDE, CROWDED) * lost)
 
     def work(self, M, N, K, matrices=1, gpu=H200, uneven=False, narrow=False):
         """The Work of a product, which does not depend on rates. uneven: M is the mean of the rows of matrices that may
@@ -203,7 +210,7 @@ class Estimates:
                     outside_m / (tall * self.sharing) + outside_n / (wide * self.sharing),
                     np.minimum(outside_m, self.tile_m) / self.cluster_n
                     + np.minimum(outside_n, self.tile_n) / self.cluster_m,
-                    self._aligned(*loaded, rows, cols, K, across_n), *shared,
+                    self._aligned(*loaded, rows, cols, K, across_n), sum(loaded), *shared,
                     matrices * (2 * (M * K + N * K + M * N) + self._again(tall, wide, 2 * cols * K, free, gpu)),
                     2.0 * tiles * self.sharing * self.tile_m * self.tile_n * K, narrow)
 
@@ -226,7 +233,7 @@ class Estimates:
     def _shared(self, tile_rows, tile_cols, tall, wide, units, parts, left, sms):
         """(requested, paired, gathered) of Work, from the units that one GPC works on at a time. tile_rows, tile_cols: of A
         and B that a tile loads."""
-        few = float(np.max(1.0 * tall * wide * parts)) < 2**31               # tiles: 32 bits hold them, and cost less
+        few = float(np.max(1.0 * tall * wide * parts, initial=0)) < 2**31   # tiles: 32 bits hold them, and cost less
         tall, wide, parts, left, units = (np.asarray(np.ceil(x), np.int32 if few else np.int64)
                                           for x in (tall, wide, parts, np.maximum(left, 1), units))
         group = np.minimum(self.group, tall).astype(tall.dtype)
@@ -294,9 +301,9 @@ class Estimates:
         tma = tma * ((1, rates.tma_factor_64, rates.tma_factor_32, rates.tma_factor_16) @ work.aligned)
         crossing = (1, rates.l2_factor_64, rates.l2_factor_32, rates.l2_factor_16) @ work.aligned
         served = (served + rates.outside_row_share * outside) / (crossing * rates.l2_bytes_per_ns)
-        delivered = (np.minimum(work.rows, self.tile_m) + np.minimum(work.cols, self.tile_n)) / rates.delivered_bytes_per_ns
         step = _together(rates.norm_in_step, *(clocks / rates.clock_ghz / 1e3 for clocks in (multiply, turn, tma)),
-                         rates.load_latency_us / self.stages, ROW_BYTES * busy * delivered / 1e3,
+                         rates.load_latency_us / self.stages,
+                         ROW_BYTES * busy * work.delivered / rates.delivered_bytes_per_ns / 1e3,
                          busy * work.usual / rates.outside_rows_per_ns / 1e3)
         step = _together(rates.norm_with_l2, step, ROW_BYTES * busy * served / 1e3)
         of_2, of_4, of_8 = rates.cluster_step_factor_2, rates.cluster_step_factor_4, rates.cluster_step_factor_8

@@ -38,13 +38,14 @@ LINE, SECTOR = 64, 16
 def features(estimates, work, times, gpu):
     """float32 [FEATURES, configurations] of Estimates, their Work, and their times in microseconds on a GPU with Figures.
 
-    Two say what the formula does not know: c_off, whether C's lines start off L2's lines (1), off their halves (2), or
-    off sectors (3), so that two tiles share what lies at their edge; dram: of the GPU, in bytes per nanosecond."""
+    Two say what the formula does not know: c_off, whether C's lines or what tiles store of them start off L2's lines (1),
+    off their halves (2), or off sectors (3), so that two tiles share what lies at their edge; dram: of the GPU, in bytes
+    per nanosecond."""
     tall = -(-work.rows // (estimates.tile_m * estimates.cluster_m))
     wide = -(-work.cols // (estimates.tile_n * estimates.cluster_n))
     tile = estimates.tile_m * estimates.tile_n
-    line = np.where(estimates.turned, work.rows, work.cols)
-    c_off = (line % LINE > 0).astype(int) + (line % (LINE // 2) > 0) + (line % SECTOR > 0)
+    line, part = np.where(estimates.turned, (work.rows, estimates.tile_m), (work.cols, estimates.tile_n))
+    c_off = sum(((line % whole > 0) | (part % whole > 0)).astype(int) for whole in (LINE, LINE // 2, SECTOR))
     derived = dict(group=np.minimum(estimates.group, tall), rows=work.rows, cols=work.cols, steps=work.steps, tall=tall,
                    wide=wide, paired=work.paired / work.requested, gathered=work.gathered / work.requested,
                    requested=work.requested / tile, padded=work.flops / (work.rows * work.cols * work.steps),
