@@ -38,8 +38,9 @@ def choose(wanted, gpu=H200):
 
 def ranked(wanted, gpu):
     """Yields (estimate in microseconds, Hopper configuration) of what is wanted, the least estimate first, but before it
-    one BY_SECTORS where C is `off_sectors`, of which the estimate knows nothing; behind the LIKELY ones once more all. Where
-    c_major is "M" a configuration makes the transpose of C: its A is the product's B.
+    one BY_SECTORS where C is `off_sectors`, of which the estimate knows nothing; behind the LIKELY ones once more all. The
+    estimate is of one of several such products in a row, so what an early beginning of the next one saves is taken off.
+    Where c_major is "M" a configuration makes the transpose of C: its A is the product's B.
 
     The formula is of types of 16 bits: a product of 8-bit ones is estimated as one of half the depth, because a wgmma of
     32 bytes along K takes as long for either, and so does TMA for a line of so many bytes. What differs the trees know.

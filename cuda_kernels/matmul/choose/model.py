@@ -23,10 +23,8 @@ GPCS = 8
 """GPCs of an H200. CTAs fill one GPC before the next, in the order of their numbers; clusters go to the GPCs in turns
 (measured with %smid)."""
 
-
 DRIFT_STEPS = 32
 """Steps of 64 along K during which CTAs that began together still load the same rows at the same time."""
-
 
 L2_KEEPS = 0.5
 """The part of L2 in which an operand is kept until the next pass over it: both of its halves keep a copy of what SMs of both
@@ -36,16 +34,17 @@ LEAN = 1 / 128
 """Rows that a CTA requests in a step, per element of its tile: those of 128 x 256 in clusters of 2."""
 
 EARLY_US = 0.8
-"""Microseconds that a product saves in a row of such if the next one begins early (Hopper's option), where that costs
-nothing. But CTAs then get SMs as they come free, instead of neighbours those with neighbouring numbers, in all GPCs alike:
-some GPCs are as full as if all SMs were busy, and rows that several CTAs load meet less often in one."""
+"""Microseconds that each of several products in a row saves if the next one begins early (Hopper's option), where that costs
+nothing. It costs something because the next one's CTAs then take SMs as these come free: some GPCs are as full as if all SMs
+were busy, while others idle, and CTAs that load the same rows are no longer neighbours."""
 
 CROWDED, CROWDED_BESIDE, APART = 0.5, 0.2, 0.5
-"""The part of what a product of crowded GPCs takes longer that one in such a row does, and that part where two find room
-beside each other; the part of rows for several CTAs that no longer meet. These and EARLY_US were fitted to 557 times on an
-H100 and an H200 (not kept), which agree to a tenth. At 200 other products, with up to three configurations each
-(tests/data/h100_overlap_by_size.json, h200_overlap_by_size.json), they cost 0.5 and 0.3 percent over the better way of each;
-if all next kernels began early, that would be 2.0 and 0.8, and 7.8 and 9.6 if none did."""
+"""What that costs. APART: the part of the rows for several CTAs that L2 no longer serves together. A product whose GPCs were
+all full, and its rows so, would take longer; of these microseconds CROWDED is the part that one in a row does, and
+CROWDED_BESIDE where the GPU has room for two such products at a time. These and EARLY_US were fitted to 557 times on an H100
+and an H200 (not kept), which agree to a tenth. At 100 other products on either, with up to three configurations each
+(tests/data/h100_overlap_by_size.json, h200_overlap_by_size.json), what they decide costs 0.5 and 0.3 percent over the better
+way of each; that all next kernels begin early would cost 2.0 and 0.8 percent, and that none does 7.7 and 9.6."""
 
 LONG = 5
 """Microseconds: DRAM traffic that takes longer has more time to overlap with the rest."""
@@ -178,14 +177,15 @@ class Estimates:
         known, trees = np.isfinite(times), learned() if self.trees is None else self.trees
         return times * np.where(known, trees(features(self, work, np.where(known, times, 1.0), gpu)), 1.0)
 
-    def early_saves(self, work, times, gpu=H200, rates=RATES):
-        """float64 [configurations]: microseconds that each Work, which takes these `times`, saves if the next kernel begins
-        early; it takes longer where they are negative. None are saved where an SM has room for a second CTA: then some have
-        two while others have none (two such products took a tenth longer)."""
-        known = np.isfinite(times)
+    def early_saves(self, work, times, gpu=H200):
+        """float64 [configurations]: microseconds that each Work saves in a row if the next kernel begins early; it takes
+        longer where they are negative, and -inf stands where its time is not known. times: those of `times`, not corrected.
+
+        Nothing is saved where an SM has room for a second CTA: then some have two while others have none. Of three such
+        products two took 10 to 16 percent longer (tests/data/h100_overlap.json, h200_overlap.json)."""
         full = {name: np.maximum(getattr(work, name), gpu.sms) for name in ("busy", "busy_last", "busy_cut")}
         met = {name: APART * work.requested + (1 - APART) * getattr(work, name) for name in ("paired", "gathered")}
-        lost = np.where(known, self.times(replace(work, **full, **met), gpu, rates), np.inf) - np.where(known, times, 0.0)
+        lost = self.times(replace(work, **full, **met), gpu) - np.where(np.isfinite(times), times, 0.0)
         beside = 2 * work.busy <= self.sharing * slots(self, gpu.sms)
         return np.where(self.resident > 1, 0.0, EARLY_US - np.where(beside, CROWDED_BESIDE, CROWDED) * lost)
 
