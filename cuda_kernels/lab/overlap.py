@@ -132,7 +132,7 @@ def main(arguments=None):
 
     parser = recording_parser_of("cuda_kernels.lab.overlap", __doc__)
     parser.add_argument("--sets", nargs="+", default=("unseen", "models"), metavar="SET",
-                        help="of simlayout bench, as far as they are f16 or bf16")
+                        help="of simlayout bench, as far as they are f16 or bf16, without groups and epilogues")
     parser.add_argument("--by-size", action="store_const", const=by_size, default=chosen, dest="configs",
                         help="of each product several configurations, by how many SMs they keep busy")
     parser.add_argument("--situations", nargs="+", choices=SITUATIONS, default=SITUATIONS, help="(default: all three)")
@@ -141,8 +141,9 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
     library, rows = torch_library("cuBLAS is torch's"), []
     gpu = figures_of(driver.cuda(), 0)
-    problems = [case.problem for case in cases_of(options.sets, seed=options.seed)]
-    work = [(p, options.configs(p, gpu)) for p in problems if p.dtype in ("f16", "bf16")]
+    problems = dict.fromkeys(case.problem for case in cases_of(options.sets, seed=options.seed))
+    work = [(p, options.configs(p, gpu)) for p in problems
+            if p.dtype in ("f16", "bf16") and not p.groups and not p.epilogue]
     head = {**where_and_when("cuda_kernels.lab.overlap", arguments), "library": library.version,
             "times": options.situations, "of each": [*WAYS, "cublas"]}
     compile_ahead(programs(work), driver.cuda().version)

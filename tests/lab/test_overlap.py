@@ -104,3 +104,12 @@ def test_a_record_says_what_its_times_are_and_an_interruption_keeps_it(library, 
     assert len(found["rows"]) == 3 and found["rows"][0][2] == [4.0, 3.0, 2.0, 5.0]
     assert capsys.readouterr().out.count("\n") == 3
     assert 50 < len(compiled) <= 100 and {program.kernel.options.dtype for program in compiled} == {"f16", "bf16"}
+
+
+def test_products_in_groups_or_with_epilogues_and_repeated_ones_are_left_out_of_sets(library, monkeypatch):
+    measured = []
+    monkeypatch.setattr(overlap, "measure", lambda library, p, *more: measured.append(p) or [[4.0, 3.0, 2.0, 5.0]] * 3)
+    monkeypatch.setattr(library, "free", lambda: None)
+    overlap.main(["--sets", "models", "groups", "grouped", "epilogues", "ladder", "--seed", "5"])
+    assert len(set(measured)) == len(measured) > 20 and {p.dtype for p in measured} == {"f16", "bf16"}
+    assert not any(p.groups or p.epilogue for p in measured)
