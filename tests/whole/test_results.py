@@ -29,6 +29,7 @@ MODULE = ptx.load(ROOT / "simlayout" / "guide" / "transpose.ptx")
 RESULTS = [LOAD, lessons.lesson(3), lessons.measured("pairs"),
            LOAD.analyze(), sl.verify(LOAD), EMITTED, SEARCHED, SEARCHED[0], sl.rearrange(LOAD.restricted(k=1)),
            sl.equivalent(TILE, TILE), sl.translate(TILE, "triton"), KERNEL.plan, KERNEL.plan.predict(256, 256, 128),
+           ck.KERNELS["wgmma_persistent"].plan, ck.KERNELS["mma_tma"].plan,
            Trace((AccessCount("tile", "ld.shared.b32", 4, 128, 4, file="kernels.py", line=7),)),
            sl.search_plan(KERNEL.plan)[0]]
 

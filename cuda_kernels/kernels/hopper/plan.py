@@ -21,6 +21,8 @@ from simlayout.hardware.tables.arch import LANES
 from simlayout.kernel import CPU_SMS, AccessCount
 from simlayout.plan import Prediction
 from simlayout.proofs import prove_operand, prove_tile, verify
+from simlayout.shown import Shown
+from simlayout.wording import counted
 
 
 def loads_of(major, size, parts, first, k, dtype="f16"):
@@ -49,10 +51,21 @@ def loads_of(major, size, parts, first, k, dtype="f16"):
 
 
 @dataclass(frozen=True)
-class TmaPlan:
-    """What a Hopper configuration does to shared memory, in the words of a `simlayout.Plan`: what all of them share."""
+class TmaPlan(Shown):
+    """What a Hopper configuration does to shared memory, in the words of a `simlayout.Plan`: what all of them share.
+
+    >>> from cuda_kernels import KERNELS
+    >>> print(KERNELS["wgmma_persistent"].plan)
+    tile 128x256x64 by TMA and wgmma, 4 stages, 229440 bytes of shared memory per CTA
+    proves: A, B: wgmma reads every element where the kernel's TMA loads put it; C is staged without conflicts
+    """
 
     config: Hopper
+
+    def __str__(self):
+        rows, columns, depth = self.tile
+        return (f"tile {rows}x{columns}x{depth} by TMA and {self.multiply}, {counted(self.config.stages, 'stage')}, "
+                f"{self.config.shared_bytes} bytes of shared memory per CTA\nproves: {self.proves}")
 
     @property
     def tile(self):
