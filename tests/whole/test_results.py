@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from dataclasses import replace
 
 import pytest
 from places import ROOT
@@ -114,3 +115,10 @@ MODULE_WITH_RACE = ptx.load("""
     ret;
 }
 """)
+
+
+def test_a_plan_that_has_predicted_can_be_pickled_as_before():
+    plan = replace(ck.KERNELS["mma_tma"].plan)
+    counts = plan.predict(256, 256, 128)
+    again = pickle.loads(pickle.dumps(plan))
+    assert again == plan and again.predict(256, 256, 128) == counts

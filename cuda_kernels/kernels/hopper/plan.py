@@ -67,6 +67,9 @@ class TmaPlan(Shown):
         return (f"tile {rows}x{columns}x{depth} by TMA and {self.multiply}, {counted(self.config.stages, 'stage')}, "
                 f"{self.config.shared_bytes} bytes of shared memory per CTA\nproves: {self.proves}")
 
+    def __getstate__(self):
+        return {"config": self.config}                   # what is kept of it has functions, which do not pickle
+
     @property
     def tile(self):
         """(rows, columns, depth) of the tile that a CTA, or a cluster, works on at a time."""
