@@ -12,6 +12,7 @@ all was launched while the GPU slept (stream). Times of the latter two are of bo
 """
 
 import statistics
+from dataclasses import replace
 
 from cuda_kernels.bench.command import ended_by, recording_parser_of, where_and_when
 from cuda_kernels.bench.libraries import torch_library
@@ -63,8 +64,7 @@ def by_size(problem, gpu):
 def measure(library, problem, config, seconds, situations=SITUATIONS):
     """[microseconds of each of WAYS and of cuBLAS] in each of the situations, of a Product and a configuration."""
     sets = rotated(library, problem)
-    kernel = prepared(config, *sets[0]).kernel
-    calls = [[_always(library, prepared(kernel.variant(early=early), *operands, overlap=overlap)) for operands in sets]
+    calls = [[_always(library, prepared(replace(config, early=early), *operands, overlap=overlap)) for operands in sets]
              for overlap, early in WAYS.values()]
     calls.append(by_cublas(library, sets))
     return [[round(1e6 * statistics.median(of), 2) for of in alternate(_takers(library, calls, situation, seconds), ROUNDS)]

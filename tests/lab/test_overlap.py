@@ -9,7 +9,6 @@ from own_clock import OwnClock
 
 from cuda_kernels.bench.record import Product
 from cuda_kernels.kernels.hopper.config import Hopper
-from cuda_kernels.kernels.hopper.kernel import kernel_of
 from cuda_kernels.lab import overlap
 from cuda_kernels.matmul.choose.figures import H200
 from cuda_kernels.run import driver
@@ -54,11 +53,9 @@ def library(monkeypatch):
     """A FakeTorch, on a made-up H200, for which each configuration's product takes as long as TAKES says."""
     made = FakeTorch()
 
-    def prepared(kernel, *operands, overlap=True):
-        kernel = kernel_of(kernel) if isinstance(kernel, Hopper) else kernel
-        way = {(False, False): "wait", (True, False): "late", (True, True): "early"}[overlap, kernel.options.early]
-        launch = SimpleNamespace(bare=lambda stream: lambda: made.runs(way))
-        return SimpleNamespace(kernel=kernel, launches=(launch,))
+    def prepared(config, *operands, overlap=True):
+        way = {(False, False): "wait", (True, False): "late", (True, True): "early"}[overlap, config.early]
+        return SimpleNamespace(launches=(SimpleNamespace(bare=lambda stream: lambda: made.runs(way)),))
 
     monkeypatch.setattr(overlap, "prepared", prepared)
     monkeypatch.setattr(overlap, "torch_library", lambda why: made)
