@@ -23,7 +23,7 @@ _FLOATS = {"float": "float32", "double": "float64", "__half": "float16", "half_t
            "float_e4m3_t": "float8_e4m3fn", "__nv_fp8_e5m2": "float8_e5m2", "float_e5m2_t": "float8_e5m2"}
 _INTEGERS = {"short": "int16", "unsigned short": "uint16", "int": "int32", "unsigned int": "uint32", "long": "int64",
              "unsigned long": "uint64", "long long": "int64", "unsigned long long": "uint64", "bool": "bool"}
-_BITS = {"float32": 4, "float64": 8, "float16": 2, "bfloat16": 2, "float8_e4m3fn": 1, "float8_e5m2": 1}
+_BYTES = {"float32": 4, "float64": 8, "float16": 2, "bfloat16": 2, "float8_e4m3fn": 1, "float8_e5m2": 1}
 _VECTOR = re.compile(r"(u?(?:short|int|long|longlong)|float|double|__half|__nv_bfloat16)[234]")
 _OF_VECTORS = {"short": 2, "int": 4, "long": 8, "longlong": 8, "float": 4, "double": 8, "__half": 2, "__nv_bfloat16": 2}
 
@@ -62,8 +62,8 @@ def misfit(type, dtype):
         wanted, fits = None, nbytes <= _OF_VECTORS[vector[1].removeprefix("u")]
     elif to in _FLOATS:
         wanted = _FLOATS[to]
-        of_name = dtype.name == wanted or kind == "c" and nbytes == _BITS[wanted]
-        fits = of_name or kind in "iu" and nbytes == _BITS[wanted] == 2                # NumPy itself has no bfloat16
+        of_name = dtype.name == wanted or kind == "c" and nbytes == _BYTES[wanted]
+        fits = of_name or kind in "iu" and nbytes == _BYTES[wanted] == 2                # NumPy itself has no bfloat16
     elif to in _INTEGERS:
         wanted, size = _INTEGERS[to], np.dtype(_INTEGERS[to]).itemsize
         fits = nbytes == size and kind in "iu" or to.startswith("unsigned") and kind not in "iuc" and nbytes <= size
