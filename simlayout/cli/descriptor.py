@@ -6,7 +6,7 @@ from dataclasses import asdict
 from simlayout.cli.options import add, given_text, integer
 from simlayout.cli.text import field, fit, tell
 from simlayout.errors import LayoutError
-from simlayout.hardware.matrix.diagnosis import ROWS, Diagnosis, diagnose
+from simlayout.hardware.matrix.diagnosis import Diagnosis, diagnose
 from simlayout.hardware.matrix.instruction_descriptor import SOURCE as INSTRUCTION_SOURCE
 from simlayout.hardware.matrix.instruction_descriptor import (
     WORDS,
@@ -78,35 +78,17 @@ def _matrix(bits, options):
     """The answer about a descriptor of shared memory."""
     found = diagnose(bits, options.arch, options.dtype, options.rows, options.depth, options.major)
     wrong = bool(found.faults or (found.verdict and found.mistakes))
-    tell(options.json, lambda: _report(found, options), lambda: fit("\n".join(_lines(found, options))))
+    tell(options.json, lambda: _report(found), lambda: fit("\n".join(field(*line) for line in found.told())))
     return 1 if wrong else 0
 
 
-def _report(found: Diagnosis, options):
+def _report(found: Diagnosis):
     """What `descriptor --json` prints."""
-    row = operand_reader(found.reader)
     readings = [{**asdict(reading), "layout": str(reading.layout)} for reading in found.readings]
-    return {"bits": f"{found.bits:#018x}", "reader": found.reader, "arch": row.arch, "source": row.source.text,
-            "legal": not found.faults, "faults": found.faults, "fields": [asdict(f) for f in found.fields],
-            "dtype": options.dtype, "readings": readings, "verdict": found.verdict, "mistakes": found.mistakes}
-
-
-def _lines(found: Diagnosis, options):
-    """What `descriptor` prints."""
-    row = operand_reader(found.reader)
-    yield field("descriptor", f"{found.bits:#018x}, of {found.reader} ({row.arch})")
-    yield field("legal", f"no: {'; '.join(found.faults)}" if found.faults else "yes")
-    for f in found.fields:
-        yield field(f.name, f"{f.value:<6} {f.words} ({f.bits})")
-    for reading in found.readings:
-        apart = f"{reading.shared} elements lie in bytes of others" if reading.shared else "each element in bytes of its own"
-        yield field(f"{reading.major}-major", f"{reading.layout}, in {options.dtype} from {reading.origin:#x}")
-        yield field("", f"bytes {reading.first:#x} to {reading.last:#x}, {apart}")
-    if found.verdict is not None:
-        yield field("tile", f"{options.rows or ROWS[found.reader]} x {options.depth}: {found.verdict}")
-    for mistake in found.mistakes:
-        yield field("mistake", mistake)
-    yield field("provenance", row.source)
+    return {"bits": f"{found.bits:#018x}", "reader": found.reader, "arch": operand_reader(found.reader).arch,
+            "source": found.source.text, "legal": not found.faults, "faults": found.faults,
+            "fields": [asdict(f) for f in found.fields], "dtype": found.dtype, "readings": readings,
+            "verdict": found.verdict, "mistakes": found.mistakes}
 
 
 # ---- instruction descriptors --------------------------------------------------------------------------------------------

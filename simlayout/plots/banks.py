@@ -54,6 +54,7 @@ def banks(analysis: Analysis, index: int = 0, ax: Axes | None = None, title: str
     >>> ax.get_xlabel()
     'bank'
     """
+    require(Analysis, "banks", analysis)
     phase_list = phases(analysis, index)
     if title is None:
         title = f"{analysis.instruction}, instruction {index} of {len(analysis)}"

@@ -53,17 +53,26 @@ class Simulated:
         return f"<simulated {self._name}>"
 
     def __getitem__(self, configuration: Any) -> Callable[..., Trace]:
-        """What launches it: grid; or grid, block and, if they are wanted, a stream and bytes of dynamic shared memory."""
-        listed = isinstance(configuration, tuple) and not getattr(self._kernel, "grid_alone", False)
-        given = configuration if listed else (configuration,)
-        if not 1 <= len(given) <= 4:
-            raise MachineError(f"a launch has [grid, block, stream, shared_bytes], not {len(given)} of them")
-        grid, block, _, shared_bytes = given + (1, 1, 0, 0)[len(given):]
+        """What launches it: grid and block, and, if they are wanted, a stream and bytes of dynamic shared memory; of
+        Triton a grid alone. Raises MachineError for fewer or more of them."""
+        if getattr(self._kernel, "grid_alone", False):
+            grid, block, shared_bytes = configuration, 1, 0
+        else:
+            given = configuration if isinstance(configuration, tuple) else (configuration,)
+            if not 2 <= len(given) <= 4:
+                raise MachineError("a launch has [grid, block] or [grid, block, stream, shared_bytes], not "
+                                   f"{len(given)} of them")
+            grid, block, _, shared_bytes = given + (0, 0)[len(given) - 2:]
 
         def launch(*args: Any, **options: Any) -> Trace:
             return self._kernel.launch(grid, block, shared_bytes, args, options)
 
         return launch
+
+    def __call__(self, *args: Any, **options: Any) -> Trace:
+        """Raises MachineError: a launch has a grid first."""
+        how = "[grid]" if getattr(self._kernel, "grid_alone", False) else "[grid, block]"
+        raise MachineError(f"{self._name} is launched with a grid: simulate({self._name}){how}(...)")
 
     def get_function(self, name: str) -> "Simulated":
         """A kernel of a `cupy.RawModule`, by its name or name expression, as CuPy's method. Raises MachineError."""

@@ -40,7 +40,7 @@ class Access(Shown):
     lanes: (tid, *loop variables) -> the coordinate that the thread passes, with the names of `domain`; for ldmatrix and
     stmatrix lane 8m + r passes row r of matrix m. None: the tile takes the domain itself.
     domain: {"tid": threads, loop variable: trips, ...}; threads a multiple of the lanes of a warp; without it one warp.
-    dtype: of the elements; the instruction moves a whole number of them per lane.
+    dtype: of the elements, as `dtype_of` takes it; the instruction moves a whole number of them per lane.
     excess: how many wavefronts more than the ideal each instruction has, 0 by default. `verify` proves the number; if it is
     None, `verify` only reports it. For a copy: the excess of its destinations alone.
     source: for a copy (cp.async), the Source that it reads; None if unknown. With it a plan counts its wavefronts exactly.
@@ -91,6 +91,7 @@ class Access(Shown):
             object.__setattr__(self, "excess", self._as_int(self.excess, "excess", " or None"))
             if self.excess < 0:
                 raise LayoutError(f"access {self.name!r}: excess is at least 0, not {self.excess}")
+        object.__setattr__(self, "dtype", dtype_of(self.dtype).name)
         if self.bytes % dtype_of(self.dtype).bytes:
             raise LayoutError(f"access {self.name!r}: {self.instruction} moves {self.bytes} bytes per lane, not a "
                               f"whole number of {self.dtype} elements ({dtype_of(self.dtype).bytes} bytes each)")

@@ -21,7 +21,7 @@ from simlayout.synthesis.f2 import f2_layers
 from simlayout.synthesis.f2_banks import WORD_BYTES, differences, rules
 from simlayout.synthesis.families import paddings, rotations, swizzles
 from simlayout.synthesis.result import Candidate, SearchResult, Share
-from simlayout.wording import tile_name
+from simlayout.wording import meant, tile_name
 
 FAMILIES = ("swizzle", "pad", "rotation", "f2")
 
@@ -176,10 +176,12 @@ class _Task:
 
 
 def _check_arguments(accesses, families, layers, limit, budget, executor):
-    right = isinstance(families, (list, tuple, set)) and families and all(f in FAMILIES for f in families)
-    if not right or not isinstance(layers, int) or layers not in (1, 2):
-        raise SimlayoutError(f"families {families!r}, layers {layers!r}: choose from {', '.join(FAMILIES)}, and 1 or 2 "
-                             "layers")
+    unknown = [f for f in families if f not in FAMILIES] if isinstance(families, (list, tuple, set)) else [families]
+    if unknown or not families:
+        near = meant(unknown[0], FAMILIES) if unknown else ""
+        raise SimlayoutError(f"families {families!r}: choose from {', '.join(FAMILIES)}{near}")
+    if not isinstance(layers, int) or layers not in (1, 2):
+        raise SimlayoutError(f"layers {layers!r}: 1 swizzle, or 2, one over the other")
     if not isinstance(accesses, (list, tuple)) or not all(isinstance(a, Access) for a in accesses):
         raise SimlayoutError(f"search takes a list of Accesses, not {reprlib.repr(accesses)}: wrap a layout in Access(name, "
                              "instruction, layout, lanes, domain)")

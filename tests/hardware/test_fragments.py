@@ -241,7 +241,7 @@ def test_the_name_of_an_mma_says_its_shape_and_types():
     ("m16n8k16", "A", "did you mean m16n8k16.f32.f16.f16.f32 or m16n8k16.f32.bf16"),
     ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16", "A", "did you mean m16n8k16.f32.f16.f16.f32"),
     ("m16n8k16.f32.f16.f16.f32", "E", "no operand 'E'; it has A, B, C, D"),
-    ("m16n8k16.f32.f16.f16.f32", None, "no operand None; it has A, B, C, D"),
+    ("m16n8k16.f32.f16.f16.f32", None, "for each operand: name one of A, B, C, D"),
     ("wmma.m16n16k16.f16.row", "A", "no operand 'A'; it has load.a, load.b, load.c, store.d"),
     ("m8n8k4.row.f32.f16.f16.f32", "A", "did you mean m8n8k4.row"),
     ("ldmatrix.x4", "A", "one fragment and no operands"), ("ldmatrix.x3", None, "did you mean ldmatrix.x"),

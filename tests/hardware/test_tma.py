@@ -28,7 +28,7 @@ def landing_one_by_one(tensor, address):
 
 
 @pytest.mark.parametrize("change, fault", [
-    ({"dtype": "f24"}, "no element type 'f24'"), ({"strides": ()}, "0 strides for 2 dimensions; give 1"),
+    ({"dtype": "f24"}, "unknown dtype 'f24'"), ({"strides": ()}, "0 strides for 2 dimensions; give 1"),
     ({"dims": (1,) * 6, "strides": (16,) * 5, "box": (8,) + (1,) * 5}, "takes 1 to 5"), ({"box": (64,)}, "1 box for 2"),
     ({"dims": (64, 0)}, "dimension 1 has 0"), ({"dims": (2**32 + 1, 1)}, "2\\*\\*32 are allowed"),
     ({"strides": (120,)}, "stride 120 bytes of dimension 1"),

@@ -216,9 +216,13 @@ def test_what_is_no_kernel_is_refused(wrong, message):
         sl.simulate(wrong)
 
 
-def test_a_launch_of_five_things_is_refused():
+def test_a_launch_of_five_things_or_of_a_grid_alone_or_of_none_is_refused():
     with pytest.raises(MachineError, match="not 5 of them"):
         sl.simulate(transpose)[1, 1, 0, 0, 0]
+    with pytest.raises(MachineError, match=r"\[grid, block\] or .*, not 1 of them"):
+        sl.simulate(transpose)[1]
+    with pytest.raises(MachineError, match=r"simulate\(transpose\)\[grid, block\]\(...\)"):
+        sl.simulate(transpose)(np.zeros((32, 32), np.float32), np.zeros((32, 32), np.float32))
 
 
 def test_without_numba_cuda_the_error_names_the_extra(monkeypatch):

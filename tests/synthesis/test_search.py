@@ -251,7 +251,7 @@ def test_what_cannot_be_searched_is_refused():
         search([ROWS, rows_of_8(16, 64)])
     with pytest.raises(SimlayoutError, match="choose from swizzle, pad, rotation, f2"):
         search([ROWS], ("magic",))
-    with pytest.raises(SimlayoutError, match="1 or 2 layers"):
+    with pytest.raises(SimlayoutError, match="1 swizzle, or 2"):
         search([ROWS], layers=3)
     with pytest.raises(LayoutError, match="no layout that could be replaced"):
         search([sl.Access("f", "ld.shared.b32", lambda i: i, None, {"tid": 32}, "f32")])

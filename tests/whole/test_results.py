@@ -4,6 +4,7 @@ import copy
 import pickle
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from places import ROOT
 
@@ -11,7 +12,7 @@ import cuda_kernels as ck
 import simlayout as sl
 from simlayout import lessons, ptx, testing
 from simlayout.errors import MachineError
-from simlayout.hardware import FRAGMENTS
+from simlayout.hardware import FRAGMENTS, OperandTile, diagnose
 from simlayout.kernel import AccessCount
 from simlayout.machine.engine.trace import Trace
 
@@ -32,7 +33,8 @@ RESULTS = [LOAD, lessons.lesson(3), lessons.measured("pairs"),
            sl.equivalent(TILE, TILE), sl.translate(TILE, "triton"), KERNEL.plan, KERNEL.plan.predict(256, 256, 128),
            ck.KERNELS["wgmma_persistent"].plan, ck.KERNELS["mma_tma"].plan,
            Trace((AccessCount("tile", "ld.shared.b32", 4, 128, 4, file="kernels.py", line=7),)),
-           sl.search_plan(KERNEL.plan)[0]]
+           sl.search_plan(KERNEL.plan)[0], diagnose(0x4000404000010040, depth=64),
+           sl.fragment("m16n8k16.f32.f16.f16.f32", "A"), sl.fragment("tcgen05.ld.32x32b.x8")]
 
 
 def named(one):
@@ -57,8 +59,7 @@ def test_repr_is_for_people_too(result):
 
 
 @pytest.mark.parametrize("result", [one for one in RESULTS if named(one) not in ("Plan", "TileResult")] + [
-    TILE, KERNEL, sl.guide.page("layouts"), sl.fragment("tcgen05.ld.32x32b.x8"),
-    sl.fragment("wgmma.m64n64k16.f32.f16.f16", "D")], ids=named)
+    TILE, KERNEL, sl.guide.page("layouts"), sl.fragment("wgmma.m64n64k16.f32.f16.f16", "D")], ids=named)
 def test_results_can_be_copied_and_pickled(result):
     for made in (copy.copy(result), copy.deepcopy(result), pickle.loads(pickle.dumps(result))):
         assert str(made) == str(result) and type(made) is type(result)
@@ -122,3 +123,10 @@ def test_a_plan_that_has_predicted_can_be_pickled_as_before():
     counts = plan.predict(256, 256, 128)
     again = pickle.loads(pickle.dumps(plan))
     assert again == plan and again.predict(256, 256, 128) == counts
+
+
+@pytest.mark.parametrize("dtype", ["float16", np.float16, np.dtype("float16"), sl.dtype_of("f16")], ids=str)
+def test_a_type_is_kept_by_its_name_however_it_was_given(dtype):
+    for made in (sl.Access("load", "ldmatrix.x4", TILE, lanes, {"tid": 32, "k": 4}, dtype), OperandTile(128, 64, dtype),
+                 sl.TensorMap(dtype, (64, 64), (128,), (64, 64))):
+        assert made.dtype == "f16"

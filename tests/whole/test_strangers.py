@@ -42,7 +42,7 @@ def test_a_function_takes_what_it_is_given_or_refuses_it_in_one_line_of_its_own(
 
 @pytest.mark.parametrize("call, says", [
     (lambda: sl.plots.access(LAYOUT), "access takes an Access, not Layout: say which coordinate each lane gives"),
-    (lambda: sl.plots.banks(LAYOUT), r"phases takes an Analysis, not Layout: analyze\(instruction, addresses\) makes one"),
+    (lambda: sl.plots.banks(LAYOUT), r"banks takes an Analysis, not Layout: analyze\(instruction, addresses\) makes one"),
     (lambda: sl.plots.fragment("m16n8k16.f32.f16.f16.f32"), r"a Fragment, not str: fragment\(name, operand\) makes one"),
     (lambda: sl.plots.plan("mma_base"), "a Plan, not str: a kernel of cuda_kernels.KERNELS"),
     (lambda: sl.coalesce("(16,64)"), r"a Layout, not str: write Layout\(shape, strides\), or parse\(text\)"),
@@ -53,7 +53,10 @@ def test_a_function_takes_what_it_is_given_or_refuses_it_in_one_line_of_its_own(
     (lambda: sl.analyze("ld.shared.b32", LAYOUT), r"not a function: Access\(.*\).analyze\(\)"),
     (lambda: sl.analyze("ld.shared.b32", []), r"shape \(0,\)"),
     (lambda: sl.analyze("ld.shared.b32", np.full(32, 2**63, np.uint64)), "address 9223372036854775808 is out of range"),
-    (lambda: sl.search([sl.Access("a", "ldmatrix.x4", LAYOUT)], families=()), r"families \(\).*choose from swizzle"),
+    (lambda: sl.search([sl.Access("a", "ldmatrix.x4", LAYOUT)], families=()), r"families \(\): choose from swizzle"),
+    (lambda: sl.search([sl.Access("a", "ldmatrix.x4", LAYOUT)], ("swizzel",)), r"f2 \(did you mean swizzle\?\)"),
+    (lambda: sl.search([sl.Access("a", "ldmatrix.x4", LAYOUT)], layers=3), "layers 3: 1 swizzle, or 2"),
+    (lambda: sl.fragment("m16n8k16.f32.f16.f16.f32"), "a fragment for each operand: name one of A, B, C, D"),
     (lambda: sl.search([sl.Access("a", "ldmatrix.x4", LAYOUT)], executor=5), "executor = 5: give one of concurrent.futures"),
     (lambda: sl.Access("a", "ldmatrix.x4", LAYOUT, domain={"tid": 32.0}), "tid is 32.0; give an int, how many values"),
     (lambda: sl.machine.run(lambda: None, 1, 32, shared_bytes="a"), "shared_bytes is an integer, not 'a'"),

@@ -25,6 +25,9 @@ from simlayout.hardware.tables.operand_readers import (
     operand_reader,
     takes_swizzle,
 )
+from simlayout.hardware.tables.provenance import Provenance
+from simlayout.shown import Shown
+from simlayout.wording import by
 
 ROWS = {"wgmma": 64, "tcgen05": 128}
 """Rows of an operand that are looked at where nobody says how many: those of A that fill an instruction of one CTA."""
@@ -58,19 +61,58 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Diagnosis:
+class Diagnosis(Shown):
     """What `diagnose` found of 64 bits. reader: whose descriptor it is taken for. faults: what keeps it from being one.
-    descriptor: None if there are faults. readings: of the orders that the type may have. verdict: whether it reads the
-    tile that was given, None where none was; mistakes: what is probably wrong, a sentence each."""
+    dtype: of the operand. descriptor: None if there are faults. readings: of the orders that the type may have. tile: (rows,
+    depth) of the one that was given, None where none was; verdict: whether it is read; mistakes: what is probably wrong, a
+    sentence each.
+
+    >>> print(diagnose(0x4000004000010040, depth=64, major="K"))
+    descriptor   0x4000004000010040, of wgmma (sm_90)
+    legal        yes
+    start        1024   0x400 in shared memory (bits 0-13)
+    ...
+    K-major      Sw<3,3,3> o ((8,8),(8,2)):((64,512),(1,8)), in f16 from 0x400
+                 bytes 0x400 to 0x23ff, each element in bytes of its own
+    tile         64 x 64: step 0 along K reads all 1024 elements where TMA put them
+    provenance   documented: PTX ISA, ...
+    """
 
     bits: int
     reader: str
     faults: tuple[str, ...]
     fields: tuple[FieldWords, ...]
+    dtype: str = "f16"
     descriptor: Descriptor | None = None
     readings: tuple[Reading, ...] = ()
+    tile: tuple[int, int] | None = None
     verdict: str | None = None
     mistakes: tuple[str, ...] = ()
+
+    @property
+    def source(self) -> Provenance:
+        """Who says what such a descriptor holds."""
+        return operand_reader(self.reader).source
+
+    def told(self) -> Iterator[tuple[str, str]]:
+        """(label, text) of each line that tells it."""
+        yield "descriptor", f"{self.bits:#018x}, of {self.reader} ({operand_reader(self.reader).arch})"
+        yield "legal", f"no: {'; '.join(self.faults)}" if self.faults else "yes"
+        for field in self.fields:
+            yield field.name, f"{field.value:<6} {field.words} ({field.bits})"
+        for reading in self.readings:
+            shared = f"{reading.shared} elements lie in bytes of others"
+            yield f"{reading.major}-major", f"{reading.layout}, in {self.dtype} from {reading.origin:#x}"
+            yield "", (f"bytes {reading.first:#x} to {reading.last:#x}, "
+                       f"{shared if reading.shared else 'each element in bytes of its own'}")
+        if self.tile is not None and self.verdict is not None:
+            yield "tile", f"{by(self.tile)}: {self.verdict}"
+        for mistake in self.mistakes:
+            yield "mistake", mistake
+        yield "provenance", str(self.source)
+
+    def __str__(self):
+        return "\n".join(f"{label:<12} {text}" for label, text in self.told())
 
 
 def reader_of(bits: int, arch: str | None = None) -> str:
@@ -111,23 +153,22 @@ def diagnose(bits: int, arch: str | None = None, dtype: str = "f16", rows: int |
     """
     reader = reader_of(bits, arch)
     row = operand_reader(reader)
-    faults, fields = tuple(illegal(bits, reader)), tuple(_fields(bits, row))
+    name, faults, fields = dtype_of(dtype).name, tuple(illegal(bits, reader)), tuple(_fields(bits, row))
     if faults:
-        return Diagnosis(bits, reader, faults, fields, mistakes=tuple(_of_illegal(bits, row)))
-    descriptor = Descriptor.decode(bits, reader)
-    name, high = dtype_of(dtype).name, rows or ROWS[reader]
+        return Diagnosis(bits, reader, faults, fields, name, mistakes=tuple(_of_illegal(bits, row)))
+    descriptor, high = Descriptor.decode(bits, reader), rows or ROWS[reader]
     plain = replace(descriptor, base_offset=0, absolute=False)
     majors = [m for m in row.majors(name) if major in (None, m) and takes_swizzle(row, name, m, descriptor.swizzle)]
     if not majors:
         operand_addresses(plain, high, K_BYTES // dtype_of(name).bytes, name, major or "K")     # says what is wrong
     readings = tuple(_reading(plain, high, name, m) for m in majors)
-    verdict, mistakes = None, list(_of_start(descriptor))
+    tile, verdict, mistakes = None, None, list(_of_start(descriptor))
     if depth is None:
         mistakes += _of_readings(plain, readings, high, name)
     else:
-        verdict, more = _of_tile(plain, high, depth, name, majors)
+        tile, (verdict, more) = (high, depth), _of_tile(plain, high, depth, name, majors)
         mistakes += more
-    return Diagnosis(bits, reader, faults, fields, descriptor, readings, verdict, tuple(mistakes))
+    return Diagnosis(bits, reader, faults, fields, name, descriptor, readings, tile, verdict, tuple(mistakes))
 
 
 # ---- the fields --------------------------------------------------------------------------------------------------------

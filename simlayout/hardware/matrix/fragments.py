@@ -123,7 +123,9 @@ def _unknown(name, operand):
     if operands == [None]:
         return f"{name} has one fragment and no operands; leave out {operand!r}"
     if operands:
-        return f"{name} has no operand {operand!r}; it has {', '.join(operands)}"
+        known = ", ".join(operands)
+        return (f"{name} has a fragment for each operand: name one of {known}" if operand is None else
+                f"{name} has no operand {operand!r}; it has {known}")
     return f"no fragment known for {name!r}; {hint(name, _names())}"
 
 

@@ -17,10 +17,12 @@ from simlayout.errors import InstructionError
 from simlayout.hardware.tables.arch import LANES
 from simlayout.hardware.tables.mma import per_register
 from simlayout.hardware.tables.provenance import Provenance
+from simlayout.shown import Shown
+from simlayout.wording import by, counted
 
 
 @dataclass(frozen=True)
-class Fragment:
+class Fragment(Shown):
     """One operand of one instruction, as a map from (lane, value) to (row, col).
 
     Rows and columns are those of the operand: (m, k) of A, (k, n) of B, (m, n) of C and D; of ldmatrix, stmatrix and
@@ -41,6 +43,18 @@ class Fragment:
     formula: object = field(repr=False, compare=False)
     copies: int = 1
     lanes: int = LANES
+
+    def __str__(self):
+        """What it maps, and who says so.
+
+        >>> from simlayout.hardware import fragment
+        >>> print(fragment("ldmatrix.x4"))
+        ldmatrix.x4: 32 x 8 elements of b16; each of 32 lanes has 8, in 4 registers
+        measured: ...
+        """
+        often = f", and each element is in {self.copies} places" if self.copies > 1 else ""
+        return (f"{self.title}: {by(self.shape)} elements of {self.dtype}; each of {self.lanes} lanes has {self.values}, in "
+                f"{counted(self.registers, 'register')}{often}\n{self.source}")
 
     def __call__(self, lane, value):
         """(row, col) of a lane's value; InstructionError for a lane or a value that there is not, or that is no integer."""

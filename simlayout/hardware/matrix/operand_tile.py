@@ -126,6 +126,7 @@ class OperandTile:
     def __post_init__(self):
         require_ints(LayoutError, "operand tile", rows=self.rows, depth=self.depth)
         swizzle_mode(self.swizzle, "operand tile")
+        object.__setattr__(self, "dtype", dtype_of(self.dtype).name)
         size = _size_of(operand_reader(self.reader), self.dtype, self.major, self.swizzle, "operand tile")
         contiguous = self.depth if self.major == "K" else self.rows
         if contiguous * size % self.span or self.depth * size % K_BYTES or self.rows % 8:

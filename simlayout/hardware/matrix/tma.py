@@ -48,16 +48,16 @@ def _fault(text):
     raise LayoutError(f"tensor map: {text}")
 
 
-@typed(LayoutError, own=("dims", "strides", "box"))
+@typed(LayoutError, own=("dtype", "dims", "strides", "box"))
 @dataclass(frozen=True)
 class TensorMap:
     """A tensor in global memory and a box of it.
 
-    dtype: one of DTYPES. dims: elements along each dimension, innermost first, 1 to 5 of them. strides: bytes from one
-    index to the next in dims 1 and up (dim 0 is contiguous). box: elements that a box spans. element_strides: every how many
-    elements are moved, along each dimension; TMA ignores the first. swizzle: 0, 32, 64 or 128 bytes, or "128B_ATOM_32B",
-    which only Blackwell has. fill: "zero" or "nan", what the outside reads as. address: global byte address, if known.
-    array: the NumPy array behind it, for `gather` and `scatter`. Not interleaved.
+    dtype: one of DTYPES, or what `dtype_of` takes for one. dims: elements along each dimension, innermost first, 1 to 5 of
+    them. strides: bytes from one index to the next in dims 1 and up (dim 0 is contiguous). box: elements that a box spans.
+    element_strides: every how many elements are moved, along each dimension; TMA ignores the first. swizzle: 0, 32, 64 or
+    128 bytes, or "128B_ATOM_32B", which only Blackwell has. fill: "zero" or "nan", what the outside reads as. address:
+    global byte address, if known. array: the NumPy array behind it, for `gather` and `scatter`. Not interleaved.
 
     Raises LayoutError for what cuTensorMapEncodeTiled would refuse (CUDA Driver API, Tensor Map Object Management),
     naming the limit.
@@ -91,6 +91,8 @@ class TensorMap:
     def _check_tensor(self):
         """The limits of what lies in global memory."""
         rank = len(self.dims)
+        if not isinstance(self.dtype, str) or self.dtype not in DTYPES:
+            object.__setattr__(self, "dtype", dtype_of(self.dtype).name)
         if self.dtype not in DTYPES:
             _fault(f"no element type {self.dtype!r}; there are {', '.join(DTYPES)}")
         if not 1 <= rank <= 5:
