@@ -140,8 +140,13 @@ def test_a_comes_from_registers_as_well():
 
 FAULTS = {
     "missing wgmma fence": {"head": ""},
-    "early accumulator": {"between": "wgmma.commit_group.sync.aligned; mov.f32 %f1, %d3; wgmma.wait_group.sync.aligned 0;",
-                          "tail": ""},
+    "early accumulator": {"between": "wgmma.commit_group.sync.aligned; add.f32 %f1, %d3, %d3;",
+                          "tail": "wgmma.wait_group.sync.aligned 0;"},
+    "early accumulator of a move": {"between": "wgmma.commit_group.sync.aligned; mov.f32 %f1, %d3; neg.f32 %f1, %f1;",
+                                    "tail": "wgmma.wait_group.sync.aligned 0;"},
+    "early accumulator of a move that a wait leaves out": {
+        "between": "wgmma.commit_group.sync.aligned; mov.f32 %f1, %d3; wgmma.wait_group.sync.aligned 1;",
+        "tail": "wgmma.wait_group.sync.aligned 0;"},
     "early accumulator of a store": {"tail": "wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 1;"},
     "early accumulator written": {"between": "mov.f32 %d0, 0f00000000;"},
 }
@@ -153,6 +158,17 @@ def test_accumulators_that_are_touched_too_early_are_told(fault):
     kind = fault.split(" of ")[0].split(" written")[0]
     with pytest.raises(HazardError, match=f"{kind}: "):
         multiplied(op, program(op, line(op, suffix_of(op)), **FAULTS[fault]), *numbers(op))
+
+
+def test_accumulators_that_are_taken_apart_before_the_wait_are_moved_behind_it_and_noted_because_ptxas_does_so():
+    op = tensor_op("wgmma.m64n8k16.f16.f16.f16")
+    a, b, c = numbers(op)
+    split = "".join(f"mov.b32 {{%rs{2 * i}, %rs{2 * i + 1}}}, %d{i};" for i in range(2))
+    whole = "".join(f"mov.b32 %d{i}, {{%rs{2 * i}, %rs{2 * i + 1}}};" for i in range(2))
+    early = f"wgmma.commit_group.sync.aligned; {split} wgmma.wait_group.sync.aligned 0; {whole}"
+    d, trace = multiplied(op, program(op, line(op, suffix_of(op)), between=early, tail=""), a, b, c, hazards="report")
+    assert d.tobytes() == held(op, c + a @ b.T).tobytes()
+    assert trace.hazards == () and ["before its wgmma.wait_group" in note for note in trace.notes] == [True]
 
 
 def test_a_register_written_between_a_fence_and_the_first_wgmma_is_noted_because_ptxas_moves_the_fence():

@@ -17,6 +17,9 @@ BETWEEN = ("touches registers of a wgmma that follows, behind their wgmma.fence 
 """So is what CuTe DSL makes of `accumulators.fill(0.0)` in front of a fence, where a tile takes two wgmma: seen in the
 machine code of moves, additions, loads and stores of such registers."""
 
+SUNK = ("moves registers of a wgmma before its wgmma.wait_group: PTX forbids it; ptxas 13.5 does it behind the wait, as "
+        "nothing needs them before")
+
 
 class RegisterRows(Registers):
     """The 32-bit registers in some rows of a warp, as accumulators are taken by `simlayout.machine.engine.warpgroup`. rows:
@@ -79,6 +82,8 @@ def _look(step, numbers):
     def looking(warp):
         for number in numbers:
             guard = warp.accumulators[number].guard
+            if step.sunk:
+                warp.cta.launch.recorder.note_once(step.site, SUNK)
             if isinstance(guard, Fenced) and (warp.right_behind_fence or guard.unused):
                 warp.cta.launch.recorder.note_once(step.site, BEHIND if warp.right_behind_fence else BETWEEN)
             elif guard is not None:

@@ -17,7 +17,7 @@ from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.unread import READS_ALL, registers_read
 
 _TYPES = {"f32", "f64", "f16", "f16x2", "bf16", "bf16x2"}
-_ENDS = {"bra", "brx", "ret", "exit", "trap", "call"}
+ENDS = {"bra", "brx", "ret", "exit", "trap", "call"}
 """Opcodes after which another basic block begins."""
 
 Statements = Sequence[syntax.Instruction | syntax.Label]
@@ -73,7 +73,7 @@ class _Sums:
         uses: dict[str, list[int]] = {}
         for at, statement in enumerate(body):
             if isinstance(statement, syntax.Instruction):
-                for name in _defined(statement):
+                for name in defined(statement):
                     self._definitions.setdefault(name, []).append(at)
                 for name in registers_read(statement):
                     uses.setdefault(name, []).append(at)
@@ -124,11 +124,11 @@ def _blocks(body) -> Iterator[int]:
         if isinstance(statement, syntax.Label) and (tables or statement.name in named):
             number += 1
         yield number
-        if isinstance(statement, syntax.Instruction) and statement.opcode in _ENDS:
+        if isinstance(statement, syntax.Instruction) and statement.opcode in ENDS:
             number += 1
 
 
-def _defined(statement):
+def defined(statement: syntax.Instruction) -> Iterator[str]:
     """Names of the registers that an instruction writes; of a call none, which counts as reading its results."""
     if statement.opcode in READS_ALL or not statement.operands:
         return

@@ -13,6 +13,7 @@ from simlayout.machine.ptx.names import Names, aligned
 from simlayout.machine.ptx.opcodes.control import recursion
 from simlayout.machine.ptx.program import SPECIALS, SYSTEM_BYTES, Program, Step
 from simlayout.machine.ptx.rows import in_numpy
+from simlayout.machine.ptx.sunk import sunk
 
 MOST_LOCAL = 512 << 10
 """Bytes of local memory of a thread: CUDA C++ Programming Guide, technical specifications per compute capability."""
@@ -148,12 +149,14 @@ class Lowering:
         names.start = len(self.steps)
         names.labels = {s.name: [None] for s in function.body if isinstance(s, syntax.Label)}
         wholes, places = joined(names), beside(function.body)
-        for statement in contracted(function.body):
+        body, moved = sunk(contracted(function.body))
+        for statement in body:
             if isinstance(statement, syntax.Label):
                 names.labels[statement.name][0] = len(self.steps)
                 continue
             for step in self._bound(statement, names):
                 step.joined, step.beside = wholes.get(id(statement)), places.get(id(statement))
+                step.sunk = id(statement) in moved
                 self.steps.append(step)
         falls = not self.steps[names.start:] or self.steps[-1].jump is None or self.steps[-1].guard is not None
         if falls or [len(self.steps)] in names.labels.values():

@@ -37,7 +37,8 @@ class Step:
     joins, what it counts as. beside: of an access of global memory, what it and others of its place touch, as
     `beside.beside` has it, or None. meets: of bar.sync and bar.red of the whole CTA the number of the barrier, where the
     text gives it, or None. rounded: of a store the type of what it stores, if that is what arithmetic of floats has rounded.
-    stops: whether it does nothing but end the kernel with an error.
+    stops: whether it does nothing but end the kernel with an error. sunk: whether it stands before a wgmma.wait_group in the
+    text (`sunk`).
     """
 
     name: str
@@ -59,6 +60,7 @@ class Step:
     meets: int | None = None
     rounded: str | None = None
     stops: bool = False
+    sunk: bool = False
 
     @property
     def counted_at(self):
