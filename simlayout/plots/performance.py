@@ -97,7 +97,7 @@ def share_by_waves(dots: Sequence[Dot], ax: Axes | None = None,
 def ladder(bars: Sequence[Bar], ax: Axes | None = None, title: str = "share of cuBLAS") -> Axes:
     """Draws Bars from the top downwards, measured shares as bars and published ones as diamonds; returns the Axes.
 
-    Bars of a group stand together, in the order in which groups first occur, and have one colour.
+    Bars stand in the order in which they are given; those of a group have one colour.
 
     ax, errors: as of `share_by_size`.
 
@@ -108,7 +108,6 @@ def ladder(bars: Sequence[Bar], ax: Axes | None = None, title: str = "share of c
     if not bars:
         raise SimlayoutError("no bars to draw: measure something first")
     groups = list(dict.fromkeys(bar.group for bar in bars))
-    bars = sorted(bars, key=lambda bar: groups.index(bar.group))
     if (ax := one_axes(ax)) is None:
         ax = shown_figure(figsize=(SLIDE, ladder_height(len(bars))), layout="constrained").add_subplot()
     measured = [(i, bar.share) for i, bar in enumerate(bars) if bar.share is not None]

@@ -7,7 +7,7 @@ from importlib import import_module
 import numpy as np
 from fake_driver import DTYPES, FakeLibrary
 
-host = import_module("cuda_kernels.matmul.matmul")       # `cuda_kernels.matmul` is the function in it
+host = import_module("cuda_kernels.matmul.matmul")
 
 
 class Device:

@@ -1,5 +1,7 @@
 """What importing costs: nothing but NumPy, and not even that before it is used."""
 
+import inspect
+import pickle
 import subprocess
 import sys
 
@@ -55,6 +57,15 @@ def test_every_public_name_is_there_and_no_other():
     assert all(getattr(simlayout, name) is not None for name in simlayout.__all__)
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         _ = simlayout.nonsense
+
+
+def test_the_room_that_has_the_name_of_a_function_is_imported_under_any_name():
+    import cuda_kernels
+    import cuda_kernels.matmul.matmul as matmul
+    import cuda_kernels.matmul.tune.kept as kept
+
+    assert kept is sys.modules["cuda_kernels.matmul.tune.kept"] and cuda_kernels.matmul is matmul.matmul
+    assert inspect.isfunction(cuda_kernels.matmul) and pickle.loads(pickle.dumps(cuda_kernels.matmul)) is matmul.matmul
 
 
 def test_a_name_is_the_one_of_its_module():

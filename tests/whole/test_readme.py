@@ -3,6 +3,7 @@
 import ast
 import doctest
 import importlib
+import inspect
 import re
 import runpy
 import shlex
@@ -107,7 +108,7 @@ def test_every_doctest_does_what_it_shows(path):
 
 
 @pytest.mark.parametrize("block", SCRIPTS, ids=str)
-def test_every_script_runs_prints_what_is_shown_and_passes_its_tests(block, tmp_path, capsys):
+def test_every_script_runs_prints_what_is_shown_and_passes_its_tests(block, tmp_path, capsys, request):
     for node in ast.parse(block.body).body:
         if isinstance(node, ast.ImportFrom) and node.module.split(".")[0] in ("simlayout", "cuda_kernels"):
             assert all(hasattr(importlib.import_module(node.module), name.name) for name in node.names)
@@ -117,7 +118,7 @@ def test_every_script_runs_prints_what_is_shown_and_passes_its_tests(block, tmp_
     file.write_text(block.body)
     for name, made in runpy.run_path(str(file)).items():
         if name.startswith("test_"):
-            made()
+            made(**{fixture: request.getfixturevalue(fixture) for fixture in inspect.signature(made).parameters})
     assert capsys.readouterr().out == output_of(block)
 
 
