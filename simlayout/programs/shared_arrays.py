@@ -2,6 +2,7 @@
 are."""
 
 import linecache
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -32,7 +33,10 @@ class SharedArray:
 
 def with_elements(hazard: Hazard, arrays: Sequence[SharedArray]) -> Hazard:
     """The Hazard, whose text says after bytes of shared memory which elements they are, if one array that is declared with
-    a name holds all of them."""
+    a name holds all of them, and has such names in the place of the symbols of PTX."""
+    for array in arrays:
+        if array.symbol in hazard.text and (name := name_of(array.file, array.line)):
+            hazard = replace(hazard, text=re.sub(rf"\b{re.escape(array.symbol)}\b", name, hazard.text))
     if not hazard.bytes or hazard.text.count(said := in_shared(hazard.bytes)) != 1:
         return hazard
     first, last = hazard.bytes[0], hazard.bytes[-1]

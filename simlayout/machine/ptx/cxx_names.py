@@ -44,6 +44,21 @@ def cxx_names(mangled: Iterable[str]) -> dict[str, str]:
     return {name: shown if times[shown] == 1 else name for name, shown in known.items()}
 
 
+def variable_name(symbol: str) -> str:
+    """What a variable is called in its source: one of C++, which may be local to a function, or of another language.
+
+    >>> variable_name("_ZZ6rowsumIfEvPT_E4tile"), variable_name("_ZZ4kernE4tile_0"), variable_name("_ZN4mine4flagE")
+    ('tile', 'tile', 'flag')
+    """
+    if not symbol.startswith("_Z"):
+        return symbol
+    for sized in reversed(list(SIZED.finditer(symbol))):
+        end = sized.end() + int(sized[1])
+        if re.fullmatch(r"E?(_\d+_?|__\d+_)?", symbol[end:]) and end <= len(symbol):
+            return symbol[sized.end():end]
+    return symbol
+
+
 def same_name(one: str, other: str) -> bool:
     """Whether two names of C++ are one, whatever their spaces; the second may lack namespaces of the first.
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from simlayout.errors import AddressError
+from simlayout.errors import SHARED_BYTES, AddressError
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.global_memory import GlobalPointer
 from simlayout.machine.engine.hazards import hazard
@@ -109,17 +109,53 @@ class MemoryTwins:
     # ---- spaces --------------------------------------------------------------------------------------------------
 
     def _shared_load(self, name, addresses, nbytes, how):
-        where = addresses.view(np.int64)
+        where, outer = addresses.view(np.int64), self.active
         if (where[self.active] >= RANK).any():
             return self.cluster_load(name, where, nbytes, how.order)
-        return self.shared_load(name, where, nbytes, how.order, how.used)
+        data = np.zeros((LANES, nbytes), np.uint8)
+        if self.keeps_within(where, nbytes, "reads"):
+            data = self.shared_load(name, where, nbytes, how.order, how.used)
+        self.narrow(outer)
+        return data
 
     def _shared_store(self, name, addresses, data, order, width):
-        where = addresses.view(np.int64)
+        where, outer = addresses.view(np.int64), self.active
         if (where[self.active] >= RANK).any():
             self.cluster_store(name, where, data, order, width)
-        else:
+        elif self.keeps_within(where, data.shape[1], "writes"):
             self.shared_store(name, where, np.ascontiguousarray(data), order, width)
+        self.narrow(outer)
+
+    def keeps_within(self, where, nbytes, verb):
+        """Tells of active lanes whose accesses of nbytes of shared memory, at int64 [32], leave it, or the array that they
+        address, or are not aligned, if somebody looks for hazards; leaves those out that a GPU cannot do, and returns
+        whether any are left."""
+        if self.cta.launch.log is None:
+            return True
+        size, within, used = self.cta.shared.size, self.doing.within, where[self.active]
+        first, end, _ = within or (0, size, "")
+        if np.bitwise_or.reduce(used - first | end - nbytes - used) >= 0 and not np.bitwise_or.reduce(used) & nbytes - 1:
+            return True
+        beyond = self.active & ((where < 0) | (where > size - nbytes))
+        if beyond.any():
+            self.wrong("out of bounds", beyond, verb, f"{nbytes} bytes at shared byte {int(where[beyond][0])}",
+                       of=f"the {size} bytes of shared memory ({SHARED_BYTES}, asks for more)")
+        self.narrow(self.active & ~beyond)
+        self.stays_within(where, nbytes, verb)
+        what = f"{nbytes} bytes at shared byte {{}}"
+        self.narrow(self.aligned(where.view(np.uint64), self.active, nbytes, verb, what))
+        return bool(self.active.any())
+
+    def stays_within(self, where, nbytes, verb, lanes=True):
+        """Tells of active lanes (those of bool [32]) that leave the array that they address for another one."""
+        within = self.doing.within
+        if within is None or self.cta.launch.log is None:
+            return
+        left = self.active & lanes & ((where < within.first) | (where > within.end - nbytes))
+        if left.any():
+            at = int(where[left][0]) - within.first
+            self.wrong("out of bounds", left, verb, f"bytes {at} to {at + nbytes - 1} of the shared array "
+                       f"{within.name}", of=f"its {within.end - within.first} bytes")
 
     def pointers(self, addresses, active, nbytes, verb, alignment=None):
         """[(GlobalPointer, lanes bool [32])]: the arrays in which active lanes access nbytes; tells of those that access
@@ -205,6 +241,12 @@ class MemoryTwins:
         if (where[self.active] >= RANK).any():
             self.cluster_atomic(name, where, update, values, held, order)
             return
+        outer = self.active
+        if self.keeps_within(where, update.bytes, "updates"):
+            self._own_atomic(name, where, update, values, held, order)
+        self.narrow(outer)
+
+    def _own_atomic(self, name, where, update, values, held, order):
         rows = self.cta.shared.rows(name, where, update.bytes, self._mask())
         if update.bytes == 2:
             self._record_halves(where, rows, update, values)

@@ -1,10 +1,13 @@
 """What the operands of a function mean: which rows hold them, where in memory variables lie, which step a label is."""
 
+from functools import cached_property
+
 import numpy as np
 
 from simlayout.errors import MachineError
 from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.ptx import syntax
+from simlayout.machine.ptx.arrays import Pointers
 from simlayout.machine.ptx.carried import Carried
 from simlayout.machine.ptx.known import Known
 from simlayout.machine.ptx.rows import Place
@@ -51,6 +54,17 @@ class Names:
                 self.local[variable.name] = lowering.new_local(variable)
             elif variable.space == "shared":
                 self._shared[variable.name] = lowering.new_shared(variable)
+
+    @cached_property
+    def _pointers(self):
+        placed = ((self.lowering.shared, self.lowering.module.variables), (self._shared, self.function.variables))
+        arrays = {name: (at, variables[name]) for places, variables in placed for name, (at,) in places.items()}
+        return Pointers(self.function, {name: (at, 0 if variable.extern else variable.bytes)
+                                        for name, (at, variable) in arrays.items()})
+
+    def bounds(self, address, nbytes=0, used=None):
+        """As of `Pointers`: which bytes of shared memory an address may mean, None if that is not known."""
+        return self._pointers.bounds(address, nbytes, used)
 
     # ---- operands ------------------------------------------------------------------------------------------------
 

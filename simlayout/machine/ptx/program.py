@@ -11,6 +11,7 @@ from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.hazards import calls_of, located
 from simlayout.machine.engine.scopes import GPU, is_narrow, is_sequential, reach_of
 from simlayout.machine.ptx.accumulators import Accumulators
+from simlayout.machine.ptx.arrays import Bounds
 from simlayout.machine.ptx.joined import Joined
 from simlayout.machine.ptx.rows import Lanewise
 
@@ -38,7 +39,7 @@ class Step:
     `beside.beside` has it, or None. meets: of bar.sync and bar.red of the whole CTA the number of the barrier, where the
     text gives it, or None. rounded: of a store the type of what it stores, if that is what arithmetic of floats has rounded.
     stops: whether it does nothing but end the kernel with an error. sunk: whether it stands before a wgmma.wait_group in the
-    text (`sunk`).
+    text (`sunk`). within: of an access of shared memory the Bounds of its addresses, if they are known.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Step:
     meets: int | None = None
     rounded: str | None = None
     stops: bool = False
+    within: Bounds | None = None
     sunk: bool = False
 
     @property

@@ -47,9 +47,9 @@ def address_bits(space):
 
 
 @within
-def locate(base, offset, space, total, write, lanes, memory, common, at, cells):
+def locate(base, offset, space, total, write, first, last, lanes, memory, common, at, cells):
     """Puts into row `at` where in this process the addresses of row `base` are, and of global memory into row `cells` how
-    many bytes from the start of all; False if one is outside or not aligned."""
+    many bytes from the start of all; False if one is outside, of shared memory of first to last, or not aligned."""
     keep, low, high, odd = address_bits(space), _MOST, _LEAST, I64(0)
     for i in range(LANES):
         address = (I64(base[i]) + offset) & keep
@@ -63,6 +63,8 @@ def locate(base, offset, space, total, write, lanes, memory, common, at, cells):
     if space == GLOBAL:
         return _locate_global(low, high, total, write, lanes, i64s(common[RANGES]), common[ARRAYS], at, cells)
     start, size = memory[0], memory[1]
+    if space == SHARED and (low < first or high > last):
+        return False
     if space == LOCAL:
         start, size = memory[2], memory[3]
     elif space == PARAMETERS:

@@ -23,17 +23,19 @@ _SPACES = {"global": GLOBAL, "const": GLOBAL, "": GLOBAL, "shared": SHARED, "loc
 _EXTENDED, _CUT = {"s8": 1, "s16": 2, "s32": 3}, {8: 4, 16: 5, 32: 6}
 _INTEGERS = {f"{kind}{bits}" for kind in "bus" for bits in (8, 16, 32, 64)}
 MOST_ELEMENTS = 8
+_ANY = (1 << 63) - 1
 
 (KIND, CODE, TARGET, PLACE, GUARD, FLIP, KEEP, ALTERED, RESULT, SECOND, A, B, C, D, HOW_A, HOW_B, HOW_C, HOW_D, SPACE, SIZE,
- COUNT, HOW, OFFSET, ELEMENTS) = range(24)
+ COUNT, HOW, OFFSET, FIRST, LAST, ELEMENTS) = range(26)
 FIELDS = ELEMENTS + MOST_ELEMENTS
 """What the table says of a step: its kind; code: of `rows.compute`, of BARRIER which one; the target of a branch or a call;
 its place in the order; the row of its guard (-1: none), and whether that is negated; the bits that a result keeps; whether
 a source is altered when it is read; the rows of two results and four sources (-1: none), and how the sources are read
-(`executor._read`). Of loads and stores the space, the bytes of an element, how many, how one is read, what is added to the
-address, and the rows of the elements; of JOIN and SPLIT, at SIZE, the bits of the low part. Of CALL and RETURN the results
-are the rows of where each lane returns to, and of whether it is inside (-1: nobody asks); of CALL and TAKE the first two
-sources are the first of their copies, and one past the last."""
+(`executor._read`). Of loads and stores the space, the bytes of an element, how many, how one is read, what is added to
+the address, the least and the last address that it may have in shared memory, and the rows of the elements; of JOIN and
+SPLIT, at SIZE, the bits of the low part. Of CALL and RETURN the results are the rows of where each lane returns to, and
+of whether it is inside (-1: nobody asks); of CALL and TAKE the first two sources are the first of their copies, and one
+past the last."""
 
 
 class Encoded(NamedTuple):
@@ -174,6 +176,8 @@ def _memory(row, move):
     row[KIND] = STORE if move.store else LOAD
     row[A], row[OFFSET] = move.base, np.uint64(move.offset).astype(np.int64)
     row[SPACE], row[SIZE], row[COUNT] = _SPACES[move.space], move.size, len(move.elements)
+    row[FIRST], row[LAST] = (0, _ANY) if move.within is None else (
+        move.within.first, move.within.end - move.size * len(move.elements))
     row[HOW], row[KEEP] = _EXTENDED.get(first.type, 0), _kept(first.held)
     for i, place in enumerate(move.elements):
         row[ELEMENTS + i] = -1 if place.row is None else place.row

@@ -20,6 +20,7 @@ from simlayout.machine.ptx.compiled.encode import (
     ELEMENTS,
     EXIT,
     FIELDS,
+    FIRST,
     FLIP,
     GUARD,
     HOW,
@@ -30,6 +31,7 @@ from simlayout.machine.ptx.compiled.encode import (
     JOIN,
     KEEP,
     KIND,
+    LAST,
     LOAD,
     LOCAL,
     MOVE,
@@ -209,7 +211,7 @@ def execute(w, at, limit, patience, mask, held, steps, common):
                 if space <= SHARED and log_used[0] == common[LOG_ROOM]:
                     break
                 total = size * step[COUNT]
-                if not locate(a, offset, space, total, store, lanes, memory, common, found, cells):
+                if not locate(a, offset, space, total, store, step[FIRST], step[LAST], lanes, memory, common, found, cells):
                     break
                 if who[CTA] and not fine(space, store, total, lanes, memory, found, cells, who, common):
                     state[2] = 1

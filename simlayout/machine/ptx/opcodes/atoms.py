@@ -81,7 +81,7 @@ def atomic(instruction, names):
             if place.row is not None:
                 warp.put_bits(place.row, held[:, i])
 
-    return {"run": run}
+    return {"run": run, "within": names.bounds(operands[0])}
 
 
 def _places(operand, type, names, place):

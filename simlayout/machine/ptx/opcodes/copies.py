@@ -72,10 +72,11 @@ def _copy(instruction, names):
     def run(warp):
         addresses, valid = of(warp), None if given is None else given(warp)
         counts = np.full(32, size) if valid is None else np.where(valid, size, 0) if valid.dtype == bool else valid
-        data = _read(warp, addresses, counts, size)
-        warp.commit_copy(name, warp.in_shared(to(warp), False, name), data, _Addresses(addresses), valid)
+        data, places = _read(warp, addresses, counts, size), warp.in_shared(to(warp), False, name)
+        warp.stays_within(places, size, "writes")
+        warp.commit_copy(name, places, data, _Addresses(addresses), valid)
 
-    return {"run": run}
+    return {"run": run, "within": names.bounds(target)}
 
 
 def _given(rest, size, names):

@@ -3,9 +3,13 @@
 import re
 from itertools import chain
 
+import numpy as np
+
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import InstructionError
+from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.matrices import load_matrices, mma, moved, store_matrices
+from simlayout.machine.engine.warp import matrix_rows
 from simlayout.machine.engine.wmma import Matrix, SharedTile, product
 from simlayout.machine.ptx.opcodes.groups import address, elements, number, put, results, sources, space_of
 from simlayout.machine.ptx.opcodes.lacking import SPARSE
@@ -45,24 +49,28 @@ def ldmatrix(instruction, names):
     """ldmatrix: 8 x 8 matrices of b16 from shared memory."""
     target, place = instruction.operands
     name, where, wanted = _form(instruction, target), address(place, names), results(target, "b32", names)
-    generic = not space_of(instruction.modifiers, {"shared"})
+    generic, givers = not space_of(instruction.modifiers, {"shared"}), np.arange(LANES) < matrix_rows(name)
 
     def run(warp):
-        put(warp, wanted, load_matrices(warp, name, warp.in_shared(where(warp), generic, name)))
+        rows = warp.in_shared(where(warp), generic, name)
+        warp.stays_within(rows, 16, "reads", givers)
+        put(warp, wanted, load_matrices(warp, name, rows))
 
-    return {"run": run, "together": everyone}
+    return {"run": run, "together": everyone, "within": names.bounds(place)}
 
 
 def stmatrix(instruction, names):
     """stmatrix: 8 x 8 matrices of b16 to shared memory."""
     place, values = instruction.operands
     name, where, given = _form(instruction, values), address(place, names), sources(values, "b32", names)
-    generic = not space_of(instruction.modifiers, {"shared"})
+    generic, givers = not space_of(instruction.modifiers, {"shared"}), np.arange(LANES) < matrix_rows(name)
 
     def run(warp):
-        store_matrices(warp, name, warp.in_shared(where(warp), generic, name), given(warp))
+        rows = warp.in_shared(where(warp), generic, name)
+        warp.stays_within(rows, 16, "writes", givers)
+        store_matrices(warp, name, rows, given(warp))
 
-    return {"run": run, "together": everyone}
+    return {"run": run, "together": everyone, "within": names.bounds(place)}
 
 
 def movmatrix(instruction, names):

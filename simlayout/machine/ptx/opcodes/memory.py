@@ -8,6 +8,7 @@ from simlayout.errors import MachineError
 from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.engine.scopes import is_sequential, reach_of
 from simlayout.machine.ptx import syntax
+from simlayout.machine.ptx.arrays import Bounds
 from simlayout.machine.ptx.local import Manner
 from simlayout.machine.ptx.opcodes.atoms import SCOPES, atomic
 from simlayout.machine.ptx.rows import Place, writer
@@ -61,7 +62,7 @@ def _address(operand, form, names):
 @dataclass(frozen=True, slots=True)
 class Move:
     """A load (store: False) or a store of plain memory. base, offset: the row of the address and bytes to add; elements:
-    Places, of `size` bytes each."""
+    Places, of `size` bytes each; within: the Bounds of its address, or None."""
 
     store: bool
     space: str
@@ -69,6 +70,7 @@ class Move:
     offset: int
     elements: tuple[Place, ...]
     size: int
+    within: Bounds | None
 
 
 def load(instruction, names):
@@ -83,6 +85,7 @@ def load(instruction, names):
     dtype, extended = np.dtype(f"{'i' if signed else 'u'}{form.bytes}"), np.int64 if signed else np.uint64
     results = [(place.row, writer(Place(place.row, "s64" if signed else "b64", place.held))) for place in places]
     how = Manner(form.order, _used(target, form, names), _carried(target, places, names))
+    within = names.bounds(address, total, how.used)
 
     def run(warp):
         addresses = warp.rows[row] + offset
@@ -96,8 +99,8 @@ def load(instruction, names):
             if to is not None:
                 warp.put_bits(to, bits(values[:, i].astype(extended)))
 
-    move = Move(False, space, row, int(offset), tuple(places), form.bytes)
-    return {"run": run, "memory": None if form.strong else move}
+    move = Move(False, space, row, int(offset), tuple(places), form.bytes, within)
+    return {"run": run, "memory": None if form.strong else move, "within": within}
 
 
 def _used(target, form, names):
@@ -124,7 +127,7 @@ def store(instruction, names):
     places = names.wide(value) if form.type == "b128" else [names.source(one, form.type) for one in _elements(value, form)]
     rows = [place.row for place in places]
     origins = [names.lowering.row(names.function.name, name) for name in sorted(names.carried.origins(value))]
-    width = 16 if form.type == "b128" else form.bytes
+    width, within = 16 if form.type == "b128" else form.bytes, names.bounds(address)
     rounded = {names.known.rounded(one) for one in _elements(value, form)}
 
     def run(warp):
@@ -138,8 +141,9 @@ def store(instruction, names):
             warp.strong_access(space, addresses,
                                lambda place, lane: warp.strong_store(place, lane, data[lane].tobytes(), form.order))
 
-    move = Move(True, space, row, int(offset), tuple(places), form.bytes)
-    return {"run": run, "memory": None if form.strong else move, "rounded": rounded.pop() if len(rounded) == 1 else None}
+    move = Move(True, space, row, int(offset), tuple(places), form.bytes, within)
+    return {"run": run, "memory": None if form.strong else move, "rounded": rounded.pop() if len(rounded) == 1 else None,
+            "within": within}
 
 
 def fence(instruction, names):
