@@ -7,7 +7,7 @@ A Rung is a kernel of this project. These kernels do not have the races of the p
 from dataclasses import dataclass
 from functools import cached_property
 
-from cuda_kernels.kernels import HOPPER_KERNELS, KERNELS
+from cuda_kernels.kernels import KERNELS
 from simlayout.kernel import Kernel, Problem
 
 A100 = "A100 PCIe 80 GB, 5376 x 5376 x 2048"
@@ -101,7 +101,7 @@ def _cuda_hgemm():
 
 def _here():
     steps = (("mma_swizzled", "chunks of 64: half the barriers, whole 128-byte lines", KERNELS["mma_swizzled"]),
-             ("mma_tma", "operands by TMA, shared by clusters of 2; 96x64 per warp", HOPPER_KERNELS["mma_tma"]))
+             ("mma_tma", "operands by TMA, shared by clusters of 2; 96x64 per warp", KERNELS["mma_tma"]))
     return [Rung("simlayout", *step) for step in steps]
 
 

@@ -71,12 +71,12 @@ def ladder():
     >>> [(step.name, kernel.options.tile_n) for step, kernel in ladder()[1:3]]
     [('wgmma and TMA, tile 64x64', 64), ('tile 64x128', 128)]
     """
-    from cuda_kernels.kernels import ALL_KERNELS
+    from cuda_kernels.kernels import KERNELS
     from cuda_kernels.kernels.hopper.config import Hopper
     from cuda_kernels.kernels.hopper.kernel import kernel_of
 
     rungs, config = [], Hopper(**FIRST)
     for step in STEPS:
         config = replace(config, **step.change, **step.forced)
-        rungs.append((step, ALL_KERNELS[step.kernel] if step.kernel else None if step.why else kernel_of(config)))
+        rungs.append((step, KERNELS[step.kernel] if step.kernel else None if step.why else kernel_of(config)))
     return rungs

@@ -29,7 +29,7 @@ from cuda_kernels.build.compile import ptx
 from cuda_kernels.conformance import ncu
 from cuda_kernels.conformance.measure import WAVEFRONTS
 from cuda_kernels.conformance.sass import attribute, disassemble
-from cuda_kernels.kernels import KERNELS, named
+from cuda_kernels.kernels import MMA_KERNELS, named
 from simlayout.errors import DeviceError
 from simlayout.files import write_whole
 from simlayout.hardware.tables.arch import LANES
@@ -138,7 +138,7 @@ LADDER = "ladder"
 
 def ladder():
     """{label: Kernel} of the rungs."""
-    return {rung.label: rung.kernel for rung in rungs() if rung.kernel.name in KERNELS}
+    return {rung.label: rung.kernel for rung in rungs() if rung.kernel.name in MMA_KERNELS}
 
 
 def variants(kernels):

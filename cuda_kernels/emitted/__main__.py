@@ -5,7 +5,7 @@ Those of the exercises (`cuda_kernels.kernels.practical` and `.cute`) are emitte
 
 from pathlib import Path
 
-from cuda_kernels.kernels import KERNELS
+from cuda_kernels.kernels import MMA_KERNELS
 from cuda_kernels.kernels.hopper import accesses, mma_tma_plan
 from cuda_kernels.kernels.warptile import warptile
 from simlayout.codegen import emit, module_source
@@ -15,7 +15,7 @@ from simlayout.files import write_whole
 def sources():
     """The text of every emitted module, {module name: source}; raises VerificationError if a proof fails."""
     made = {}
-    for emits in (*(kernel.emits() for kernel in KERNELS.values()), accesses.EMITTED, mma_tma_plan.EMITTED,
+    for emits in (*(kernel.emits() for kernel in MMA_KERNELS.values()), accesses.EMITTED, mma_tma_plan.EMITTED,
                   warptile.KERNEL.emits()):
         for module, uses in emits.items():
             emitted = [emit(a, unit="bytes") for a in uses]

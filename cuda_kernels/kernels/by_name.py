@@ -14,10 +14,11 @@ from simlayout.wording import meant
 
 
 class Kernels(dict[str, Kernel]):
-    """Some kernels by name. A name that is not among them is looked for among all, and refused with what is near."""
+    """Kernels by name. A name that is not among them is refused with the known ones, and with what is near."""
 
     def __missing__(self, name):
-        return named(name)
+        file = "; files are run by `simlayout run`" if PurePath(str(name)).suffix else ""
+        raise SimlayoutError(f"unknown kernel {name!r}{meant(name, self)}; known: {', '.join(self)}{file}")
 
     def __repr__(self):
         """Their names.
@@ -28,10 +29,10 @@ class Kernels(dict[str, Kernel]):
         return f"<kernels: {', '.join(self)}>"
 
 
-KERNELS = Kernels(hgemm.KERNELS | tutorial.KERNELS)
-"""Those of mma.sync: f16, A and B by K."""
+MMA_KERNELS = hgemm.KERNELS | tutorial.KERNELS
+"""Those of mma.sync whose threads compute every address: f16, A and B by K."""
 
-ALL_KERNELS = KERNELS | {warptile.KERNEL.name: warptile.KERNEL} | HOPPER_KERNELS
+KERNELS = Kernels(MMA_KERNELS | {warptile.KERNEL.name: warptile.KERNEL} | HOPPER_KERNELS)
 """All GEMM kernels, that on CUDA cores and those for Hopper too."""
 
 
@@ -40,13 +41,10 @@ def named(name, options=None):
 
     >>> named("mma_permuted").plan.access("load A").analyze().wavefronts[0].item()
     4
-    >>> KERNELS["wgmma_tma"] is named("wgmma_tma"), "wgmma_tma" in KERNELS
-    (True, False)
+    >>> named("wgmma_tma") is KERNELS["wgmma_tma"]
+    True
     """
-    if name not in ALL_KERNELS:
-        file = "; files are run by `simlayout run`" if PurePath(str(name)).suffix else ""
-        raise SimlayoutError(f"unknown kernel {name!r}{meant(name, ALL_KERNELS)}; known: {', '.join(ALL_KERNELS)}{file}")
-    return ALL_KERNELS[name] if options is None else ALL_KERNELS[name].with_options(options)
+    return KERNELS[name] if options is None else KERNELS[name].with_options(options)
 
 
 def as_kernel(kernel):

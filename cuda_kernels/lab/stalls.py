@@ -16,7 +16,7 @@ from cuda_kernels.bench.rungs import rungs
 from cuda_kernels.bench.sets import Case
 from cuda_kernels.conformance import ncu
 from cuda_kernels.conformance.hopper import Transposed
-from cuda_kernels.kernels import KERNELS
+from cuda_kernels.kernels import MMA_KERNELS
 from simlayout.errors import DeviceError
 from simlayout.files import write_record
 
@@ -118,7 +118,7 @@ def seen(label, prediction, counters):
 
 def chosen(seeds=()):
     """The Rungs of some seeds, or all, that multiply by mma.sync: with operands by cp.async, or by TMA."""
-    suited = [rung for rung in rungs() if rung.kernel.name == "mma_tma" or rung.kernel.name in KERNELS]
+    suited = [rung for rung in rungs() if rung.kernel.name == "mma_tma" or rung.kernel.name in MMA_KERNELS]
     return [rung for rung in suited if not seeds or rung.seed in seeds]
 
 

@@ -355,8 +355,8 @@ def steps_for(kernel, cuda, device, types, out, aligned, overlap=True, scales=No
 
 def _kernel_of(named):
     """The Kernel that a caller names. All kernels are loaded for that: a choice of one for Hopper does without."""
-    from cuda_kernels.kernels import ALL_KERNELS, as_kernel
+    from cuda_kernels.kernels import KERNELS, as_kernel
 
-    if isinstance(named, str) and named not in ALL_KERNELS:
-        raise SimlayoutError(f"kernel {named!r}: choose 'auto', {', '.join(map(repr, ALL_KERNELS))}")
+    if isinstance(named, str) and named not in KERNELS:
+        raise SimlayoutError(f"kernel {named!r}: choose 'auto', {', '.join(map(repr, KERNELS))}")
     return as_kernel(named)

@@ -70,7 +70,7 @@ def _asked(options):
     lines, title = (), ""
     if options.layout and options.layout.endswith(".json"):
         lines, title, options.layout = read_report(options.layout), options.layout, None
-    sources = Sources(registry.ALL_KERNELS, lines, title)
+    sources = Sources(registry.KERNELS, lines, title)
     if options.kernel:
         if options.layout or options.op or options.lanes:
             raise SimlayoutError("--kernel brings its own layout and accesses: leave out LAYOUT, --op and --lanes")

@@ -155,8 +155,8 @@ def kernels(options):
     """`simlayout kernels`: all of them, or the plan of one."""
     if options.named:
         return _one_kernel(registry.named(options.named), options)
-    facts = {name: _facts(kernel) for name, kernel in registry.ALL_KERNELS.items()}
-    tell(options.json, facts, lambda: "\n".join(_listed(registry.ALL_KERNELS)))
+    facts = {name: _facts(kernel) for name, kernel in registry.KERNELS.items()}
+    tell(options.json, facts, lambda: "\n".join(_listed(registry.KERNELS)))
     return 0
 
 

@@ -255,7 +255,7 @@ def add_access(parser, name="LAYOUT", help=LAYOUT_HELP, values=None):
 
 def kernels():
     """Names of the GEMM kernels."""
-    return registry.ALL_KERNELS
+    return registry.KERNELS
 
 
 def instructions():

@@ -5,14 +5,14 @@ nevertheless, because there is one program. They ask here: this is the one place
 modules load when a command first uses something of them.
 
 >>> from simlayout.cli import registry
->>> "mma_permuted" in registry.ALL_KERNELS
+>>> "mma_permuted" in registry.KERNELS
 True
 """
 
 from importlib import import_module
 
 HOMES = {
-    "ALL_KERNELS": "cuda_kernels.kernels:ALL_KERNELS",
+    "KERNELS": "cuda_kernels.kernels:KERNELS",
     "named": "cuda_kernels.kernels:named",
     "backend": "cuda_kernels.run.runner:backend",
     "run": "cuda_kernels.run.runner:run",

@@ -13,7 +13,6 @@ from cuda_kernels import KERNELS
 from cuda_kernels.bench import pictures, record, steps
 from cuda_kernels.bench.record import Product, Record, Row, parse_config
 from cuda_kernels.bench.sets import SETS
-from cuda_kernels.kernels import ALL_KERNELS
 from cuda_kernels.kernels.hopper.config import HOPPER, Hopper
 from cuda_kernels.kernels.hopper.kernel import kernel_of
 from simlayout.errors import ParseError, SimlayoutError
@@ -25,7 +24,7 @@ MATMULS = record.read(DATA / "h200_matmul.json")
 
 def test_every_step_changes_one_option_and_what_else_changes_is_forced():
     config = Hopper(**steps.FIRST)
-    assert [made for _, made in steps.ladder()[:2]] == [ALL_KERNELS["warptile"], kernel_of(config)]
+    assert [made for _, made in steps.ladder()[:2]] == [KERNELS["warptile"], kernel_of(config)]
     for step, kernel in steps.ladder()[2:]:
         made = kernel and kernel.options
         assert bool(step.why) == (made is None) == (not step.change)

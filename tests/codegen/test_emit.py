@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 from tiers import sweep_but
 
-from cuda_kernels import KERNELS
 from cuda_kernels.emitted import __main__ as emitted_package
+from cuda_kernels.kernels import MMA_KERNELS
 from simlayout import Access, Layout, SimlayoutError, Swizzle, VerificationError, emit
 from simlayout.codegen import check, check_njit, compile_source, identifier, index_function, module_source
 from simlayout.codegen.symbols import symbol
@@ -244,7 +244,7 @@ def test_emitted_functions_hold_under_njit(unit):
 
 
 def all_accesses():
-    return {module: accesses for kernel in KERNELS.values() for module, accesses in kernel.emits().items()}
+    return {module: accesses for kernel in MMA_KERNELS.values() for module, accesses in kernel.emits().items()}
 
 
 @pytest.mark.parametrize("module", sweep_but(["mma_permuted", "mma_crosswise"], all_accesses()))

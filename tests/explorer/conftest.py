@@ -26,7 +26,7 @@ REPORT = {"kernels": [{"name": "transpose", "lines": [
 @pytest.fixture(scope="session")
 def explorer():
     """A server with a tile, the kernels that there are and a report."""
-    sources = Sources(registry.ALL_KERNELS, report_lines(REPORT), "report.json")
+    sources = Sources(registry.KERNELS, report_lines(REPORT), "report.json")
     with Server(state=single("(16,64):(64,1)"), sources=sources) as made:
         threading.Thread(target=made.serve_forever, daemon=True).start()
         yield made

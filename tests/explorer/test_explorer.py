@@ -202,7 +202,7 @@ THREE = State("(128,64):(64,1)", accesses=(Use(op="st.shared.b128"), Use(), Use(
 @pytest.mark.parametrize("state", [single("Sw<3,3,3> o (128,64):(64,1)"), THREE, State("", "f16", kernel="mma_base")],
                          ids=("one access", "three", "a kernel"))
 def test_the_page_weighs_under_120_kB_with_and_without_its_answers_and_loads_nothing(state):
-    sources = Sources(registry.ALL_KERNELS)
+    sources = Sources(registry.KERNELS)
     served, policy = served_page(state, sources)
     assert "default-src 'none'" in policy and "connect-src 'self'" in policy and "unsafe" not in policy
     for page in (served, exported_page(state, sources)):
@@ -245,7 +245,7 @@ def data_of(page):
 
 
 def test_the_exported_page_of_a_kernel_holds_its_plan_with_what_has_no_lanes():
-    kernels = Sources(registry.ALL_KERNELS)
+    kernels = Sources(registry.KERNELS)
     held = data_of(exported_page(State("", "f16", kernel="wgmma_persistent"), kernels))
     assert held["plan"] == json.loads(json.dumps(plan_rows("wgmma_persistent", kernels)))
     assert [len(row["pictures"]) for row in held["plan"] if row["part"] is None] == [2, 2, 1]

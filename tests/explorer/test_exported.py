@@ -20,7 +20,7 @@ from simlayout.hardware import INSTRUCTIONS
 pytest.importorskip("selenium", reason="the browser tests need selenium")
 from selenium.webdriver.common.by import By
 
-KERNELS = Sources(registry.ALL_KERNELS)
+KERNELS = Sources(registry.KERNELS)
 TILE = "(16,64):(64,1)"
 TAKE = """return arguments[0].map((wanted) => {
     Object.assign(state, wanted);

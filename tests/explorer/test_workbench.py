@@ -18,7 +18,7 @@ from simlayout.explorer.state import Refusal, State, Use, single, state_of
 from simlayout.synthesis import search_plan
 
 TILE = "(16,64):(64,1)"
-KERNELS = Sources(registry.ALL_KERNELS)
+KERNELS = Sources(registry.KERNELS)
 BOTH = State(TILE, accesses=(Use("load"), Use("store", "st.shared.b128")), before="(16,64):(72,1)")
 
 
@@ -85,10 +85,10 @@ def test_languages_that_cannot_say_a_layout_are_refused_by_name(layout, none):
     exec(compile(found["python"]["text"], "copied", "exec"), {})
 
 
-@pytest.mark.parametrize("kernel", registry.ALL_KERNELS)
+@pytest.mark.parametrize("kernel", registry.KERNELS)
 def test_every_access_of_a_plan_is_counted_as_the_plan_counts_it_or_says_why_it_has_no_banks(kernel):
     rows = plan_rows(kernel, KERNELS)
-    assert len([row for row in rows if row["part"] is not None]) == len(registry.ALL_KERNELS[kernel].plan.accesses)
+    assert len([row for row in rows if row["part"] is not None]) == len(registry.KERNELS[kernel].plan.accesses)
     assert all(row["why"] for row in rows if row["part"] is None)
     assert all(len(row["pictures"]) == 1 + (row["name"] != "store C") for row in rows if row["part"] is None)
     for row in rows:
@@ -98,7 +98,7 @@ def test_every_access_of_a_plan_is_counted_as_the_plan_counts_it_or_says_why_it_
 
 
 def test_a_kernels_tile_in_another_layout_counts_as_the_search_does():
-    (tile, *_) = search_plan(registry.ALL_KERNELS["mma_permuted"].plan, ("swizzle",), limit=1)
+    (tile, *_) = search_plan(registry.KERNELS["mma_permuted"].plan, ("swizzle",), limit=1)
     found = answer(State(str(tile.plain), kernel="mma_permuted"), KERNELS)
     assert sum(access["excess"] for access in found["accesses"]) == tile.plain_excess
     with pytest.raises(Refusal, match="no kernel 'x'"):

@@ -9,8 +9,8 @@ import pytest
 from gemm_kit import label
 from tiers import sweep_but
 
-from cuda_kernels import KERNELS
 from cuda_kernels.bench.rungs import rungs
+from cuda_kernels.kernels import KERNELS, MMA_KERNELS
 from simlayout import Access, InstructionError, LayoutError, SimlayoutError, VerificationError
 from simlayout.codegen import identifier
 from simlayout.hardware import mma_clocks
@@ -22,7 +22,7 @@ TUTORIAL = ("mma_blocks", "mma_crosswise")
 
 VARIANTS = [
     *(KERNELS[name].variant(stages=s, accumulate=a) for name in HGEMM for s in (1, 2, 3, 4) for a in ("f16", "f32")),
-    *(KERNELS[name].variant(ab_aligned=False) for name in KERNELS),
+    *(KERNELS[name].variant(ab_aligned=False) for name in MMA_KERNELS),
     *(KERNELS[name].variant(warps=w, loads=load, c_store=c) for name in TUTORIAL for w in (4, 8)
       for load in ("ldmatrix", "lds", "mixed") for c in ("float2", "scalar")),
     *(KERNELS["mma_blocks"].variant(warps=w, loads="wmma") for w in (4, 8)),
@@ -137,7 +137,7 @@ def test_totals_by_class_add_the_accesses_up():
     assert prediction.as_dict()["accesses"][2]["excess"] == 0 and (prediction.ctas, prediction.steps) == (2, 4)
 
 
-@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("name", MMA_KERNELS)
 def test_every_count_of_a_kernel_is_known_exactly(name):
     for problem in ((1, 1, 1), (256, 256, 128), (257, 130, 97), (1000, 1384, 520)):
         assert all(c.exact for c in KERNELS[name].fitted(Problem(*problem)).plan.predict(*problem).counts)

@@ -20,7 +20,7 @@ from machine_kit import (
 )
 
 import simlayout as sl
-from cuda_kernels import KERNELS
+from cuda_kernels.kernels import MMA_KERNELS
 from simlayout.errors import HazardError, SimlayoutError
 from simlayout.kernel import Problem
 from simlayout.machine import KINDS, run
@@ -340,7 +340,7 @@ def test_a_stale_stride_without_declared_accesses_shows_where_the_tile_is_not_al
 
 
 def test_the_projects_own_loads_meet_the_elements_that_their_plans_declare():
-    for kernel in KERNELS.values():
+    for kernel in MMA_KERNELS.values():
         M, N, K = kernel.plan.tile[0], kernel.plan.tile[1], 3 * kernel.plan.tile[2]
         kernel = kernel.fitted(Problem(M, N, K))
         a, b, c = (np.ones(shape, np.float16) for shape in ((M, K), (N, K), (M, N)))

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 import simlayout as sl
-from cuda_kernels import KERNELS
+from cuda_kernels.kernels import KERNELS, MMA_KERNELS
 from simlayout import plots
 from simlayout.cli import main
 from simlayout.cli.arguments import command_line
@@ -31,7 +31,7 @@ def test_a_sheet_has_the_counts_of_the_plan_and_shares_that_add_up():
 
 
 def test_what_is_written_behind_a_bar_ends_before_the_figure_does():
-    for name in KERNELS:
+    for name in MMA_KERNELS:
         ax = sheet(plan_sheet(KERNELS[name].plan))
         written = next(a for a in ax.artists if a.side == "left")
         for x, y, text in written.texts:

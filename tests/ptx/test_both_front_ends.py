@@ -11,18 +11,18 @@ from gemm_kit import label
 from tiers import sweep_but
 
 import simlayout.machine.ptx.turns as turns
-from cuda_kernels.kernels import ALL_KERNELS
+from cuda_kernels.kernels import KERNELS
 from cuda_kernels.kernels.practical import PROBLEMS
 
 pytest.importorskip("numba.cuda", reason="makes the PTX")
 
-PERSISTENT = ALL_KERNELS["wgmma_persistent"]
+PERSISTENT = KERNELS["wgmma_persistent"]
 GEMMS = [
-    ALL_KERNELS["mma_permuted"], ALL_KERNELS["wgmma_persistent"],
-    *(ALL_KERNELS[name] for name in ("mma_base", "mma_padded", "mma_swizzled", "mma_blocks", "mma_crosswise")),
-    ALL_KERNELS["mma_permuted"].variant(stages=1), ALL_KERNELS["mma_permuted"].variant(stages=4, accumulate="f16"),
-    ALL_KERNELS["mma_blocks"].variant(loads="wmma"), ALL_KERNELS["mma_crosswise"].variant(loads="lds"),
-    *(ALL_KERNELS[name] for name in ("wgmma_tma", "wgmma_specialized", "mma_tma")),
+    KERNELS["mma_permuted"], KERNELS["wgmma_persistent"],
+    *(KERNELS[name] for name in ("mma_base", "mma_padded", "mma_swizzled", "mma_blocks", "mma_crosswise")),
+    KERNELS["mma_permuted"].variant(stages=1), KERNELS["mma_permuted"].variant(stages=4, accumulate="f16"),
+    KERNELS["mma_blocks"].variant(loads="wmma"), KERNELS["mma_crosswise"].variant(loads="lds"),
+    *(KERNELS[name] for name in ("wgmma_tma", "wgmma_specialized", "mma_tma")),
     PERSISTENT.variant(tile_n=128, cluster_m=2), PERSISTENT.variant(cluster_n=2),
     PERSISTENT.variant(store="direct"), PERSISTENT.variant(tile_n=128, bands=2),
 ]
@@ -53,7 +53,7 @@ def test_a_gemm_has_the_same_bits_and_counts_per_access(kernel):
 @pytest.mark.parametrize("name", ["mma_permuted", "mma_blocks", "wgmma_persistent"])
 def test_ragged_and_unaligned_problems_too(name, shape):
     m, n, k = shape
-    assert_alike(lambda: ALL_KERNELS[name].work(halves(m, k), halves(k, n), sms=2))
+    assert_alike(lambda: KERNELS[name].work(halves(m, k), halves(k, n), sms=2))
 
 
 @pytest.mark.sweep
@@ -91,7 +91,7 @@ def test_a_kernel_without_its_barriers_has_the_same_hazards(name, monkeypatch):
     monkeypatch.setattr(turns, "TURN", 1 << 30)              # a warp runs until it waits, as one in Python does
 
     def work():
-        made = ALL_KERNELS[name].work(halves(128, 64), halves(64, 128), sms=2)
+        made = KERNELS[name].work(halves(128, 64), halves(64, 128), sms=2)
         return replace(made, kernel=without(made.kernel, "bar_sync"))
 
     (python, _), (ptx, _) = in_python(work(), "report"), in_ptx(work(), "report")

@@ -10,6 +10,7 @@ from ptx_printed import printed, without_places
 from tiers import sweep_but
 
 from cuda_kernels.build.assembler import find_tool
+from cuda_kernels.kernels import KERNELS
 from simlayout.machine.ptx.grammar import parse
 from simlayout.machine.ptx.syntax import Instruction
 
@@ -76,23 +77,12 @@ def instructions(module):
     return [item for function in module.functions.values() for item in function.body or () if isinstance(item, Instruction)]
 
 
-def own_kernels():
-    from cuda_kernels.kernels import ALL_KERNELS
-    from cuda_kernels.kernels.hopper.kernel import HOPPER_KERNELS
-
-    return {**ALL_KERNELS, **HOPPER_KERNELS}
-
-
-def own_names():
-    return [*own_kernels()]
-
-
-@pytest.mark.parametrize("name", sweep_but(["warptile", "wgmma_specialized"], own_names()))
+@pytest.mark.parametrize("name", sweep_but(["warptile", "wgmma_specialized"], KERNELS))
 def test_the_project_s_own_kernels_are_read(name):
     pytest.importorskip("numba.cuda")
     from cuda_kernels.build.compile import ptx
 
-    module = checked(ptx(own_kernels()[name]), name)
+    module = checked(ptx(KERNELS[name]), name)
     assert sum(function.entry for function in module.functions.values()) == 1
     assert len(instructions(module)) > 50
 

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from cuda_kernels import KERNELS, job
-from cuda_kernels.kernels import HOPPER_KERNELS
 from cuda_kernels.run import check, estimates
 from simlayout import machine
 from simlayout.cli import main
@@ -57,7 +56,7 @@ def test_where_nothing_says_how_much_memory_is_free_nothing_is_refused(monkeypat
         estimates.require_memory(64, 64, 64, "cpu")
 
 
-@pytest.mark.parametrize("kernel", [KERNELS["mma_permuted"], HOPPER_KERNELS["wgmma_tma"]], ids=lambda kernel: kernel.name)
+@pytest.mark.parametrize("kernel", [KERNELS["mma_permuted"], KERNELS["wgmma_tma"]], ids=lambda kernel: kernel.name)
 def test_the_time_of_a_large_product_is_estimated_from_one_cta(kernel, monkeypatch):
     asked = []
     monkeypatch.setattr(estimates, "_timed", lambda kernel, *problem: asked.append(problem) or 2.0)

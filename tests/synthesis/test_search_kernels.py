@@ -6,7 +6,6 @@ import pytest
 
 import simlayout as sl
 from cuda_kernels import KERNELS
-from cuda_kernels.kernels import ALL_KERNELS
 from simlayout.cli import main
 from simlayout.errors import LayoutError, SimlayoutError
 from simlayout.synthesis import plain_tile, search_plan
@@ -15,7 +14,7 @@ AB_NAMES, C_NAMES = ("copy A", "copy B", "load A", "load B"), ("store C", "read 
 
 
 def test_every_tile_of_every_kernel_is_made_plain():
-    plain = {(name, a.name): str(plain_tile(a.tile)) for name, kernel in ALL_KERNELS.items() for a in kernel.plan.accesses}
+    plain = {(name, a.name): str(plain_tile(a.tile)) for name, kernel in KERNELS.items() for a in kernel.plan.accesses}
     assert {plain[name, "load A"] for name in ("mma_base", "mma_padded", "mma_permuted")} == {"(384,32,4):(32,1,12288)"}
     assert {plain[name, "load A"] for name in ("mma_blocks", "mma_crosswise")} == {"(128,32,4,2):(32,1,4096,16384)"}
     assert plain["mma_swizzled", "load A"] == "(384,64,4):(64,1,24576)"
@@ -65,13 +64,13 @@ def test_the_scalar_c_store_of_the_crosswise_kernel_has_a_better_layout_than_its
 
 def test_kernels_without_conflicts_stay_without_and_others_lose_theirs():
     for name in ("mma_blocks", "mma_swizzled", "wgmma_persistent"):
-        for tile in search_plan(ALL_KERNELS[name].plan, ("swizzle",), limit=1):
+        for tile in search_plan(KERNELS[name].plan, ("swizzle",), limit=1):
             assert tile.at_least_as_good and tile.result.least == 0, (name, tile.names)
 
 
 def test_a_plan_without_accesses_says_who_does_the_work():
     with pytest.raises(SimlayoutError, match="TMA and wgmma do all of it"):
-        search_plan(ALL_KERNELS["wgmma_tma"].plan)
+        search_plan(KERNELS["wgmma_tma"].plan)
 
 
 def test_the_command_searches_whole_kernels(capsys):
