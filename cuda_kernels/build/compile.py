@@ -1,6 +1,6 @@
 """From a kernel's Python source to GPU code: every instruction it names gets its Numba lowering.
 
-Needs numba-cuda, but no GPU: `ptx(kernel)` compiles anywhere, `load(kernel)` makes it launchable on the GPU.
+Needs numba-cuda, but no GPU: `ptx(kernel)` compiles anywhere.
 """
 
 from functools import lru_cache
@@ -145,42 +145,3 @@ def ptx(kernel, arch=DEFAULT_TARGET, marked=False):
 def marks(kernel):
     """The line that marks each access of a Kernel, {name: line}, from FIRST_MARK: lines that no source file has."""
     return {access.name: FIRST_MARK + i for i, access in enumerate(kernel.accesses)}
-
-
-def on_device(function, access):
-    """An access's index function, called on the GPU as a device function over its whole domain.
-
-    Returns int64 byte offsets shaped as `access.offsets()`.
-    """
-    import numpy as np
-    from numba import cuda
-
-    points = np.stack([np.broadcast_to(p, access.offsets().shape).reshape(-1) for p in access.points()]).astype(np.uint32)
-    out = cuda.device_array(points.shape[1], np.uint32)
-    at_point = cuda.jit(device=True, inline="always")(_at_point(_Binder()(function), len(points)))
-    cuda.jit(_calls(at_point))[-(-out.size // 128), 128](out, cuda.to_device(points))
-    return out.copy_to_host().astype(np.int64).reshape(access.offsets().shape)
-
-
-def _at_point(function, count):
-    """An index function's value at point i of points [count, n]: rows as of `_narrow`."""
-    return {
-        1: lambda p, i: function(p[0, i]),
-        2: lambda p, i: function(p[0, i], p[1, i]),
-        3: lambda p, i: function(p[0, i], p[1, i], p[2, i]),
-        4: lambda p, i: function(p[0, i], p[1, i], p[2, i], p[3, i]),
-        5: lambda p, i: function(p[0, i], p[1, i], p[2, i], p[3, i], p[4, i]),
-        6: lambda p, i: function(p[0, i], p[1, i], p[2, i], p[3, i], p[4, i], p[5, i]),
-    }[count]
-
-
-def _calls(at_point):
-    """A kernel body out[i] = at_point(points, i)."""
-    from numba import cuda
-
-    def calls(out, points):
-        i = cuda.grid(1)
-        if i < out.size:
-            out[i] = at_point(points, i)
-
-    return calls

@@ -5,9 +5,10 @@ import pytest
 
 pytest.importorskip("numba.cuda")
 
-from numba import cuda
+from on_device import over_points
 
-from cuda_kernels.build.compile import _at_point, _Binder, _calls, _narrow
+import simlayout as sl
+from cuda_kernels.build.compile import _narrow
 from simlayout.errors import SimlayoutError
 
 COUNTS = range(1, 7)
@@ -23,20 +24,14 @@ def test_every_argument_is_made_32_bits_and_stays_in_its_place(count):
 
 
 @pytest.mark.parametrize("count", COUNTS)
-def test_at_a_point_a_function_gets_the_points_column(count):
-    at = _at_point(lambda *arguments: arguments, count)
-    assert [at(POINTS, i) for i in range(10)] == [tuple(POINTS[:count, i]) for i in range(10)]
-
-
-def test_the_kernel_over_all_points_compiles_without_a_gpu():
-    def function(a, b, c, d, e, f):
-        return a + 5 * b - 7 * c + (d ^ a) * e + f // 3
-
+def test_a_kernel_calls_an_index_function_of_any_number_of_arguments(count):
+    function = (lambda a: 3 * a, lambda a, b: 3 * a ^ b, lambda a, b, c: (3 * a ^ b) - c,
+                lambda a, b, c, d: (3 * a ^ b) - c + 7 * d, lambda a, b, c, d, e: (3 * a ^ b) - c + (d << 2) * e,
+                lambda a, b, c, d, e, f: (3 * a ^ b) - c + (d << 2) * e + f // 3)[count - 1]
     function.access_name = "an access"
-    at_point = cuda.jit(device=True, inline="always")(_at_point(_Binder()(function), 6))
-    types = cuda.types
-    text, _ = cuda.compile_ptx(_calls(at_point), types.void(types.uint32[::1], types.uint32[:, ::1]), cc=(9, 0))
-    assert text.count("ld.global.u32") == 6 and text.count("st.global.u32") == 1
+    out = np.zeros(POINTS.shape[1], np.uint32)
+    sl.simulate(over_points(function, count))[1, 32](out, POINTS[:count].astype(np.uint32))
+    assert (out == function(*POINTS[:count]).astype(np.uint32)).all()
 
 
 def test_an_index_function_with_more_arguments_than_any_access_has_is_refused():

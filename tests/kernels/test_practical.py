@@ -268,7 +268,7 @@ def test_the_gpu_solves_every_variant_with_the_bits_of_the_cpu_machine(variant):
 @needs_gpu
 @pytest.mark.parametrize("shape", TILES)
 def test_emitted_index_functions_run_on_the_gpu_as_the_model_says(shape):
-    from cuda_kernels.build.compile import on_device
+    from on_device import on_device
 
     for layout in TILES[shape]:
         for role, access in accesses(shape, layout).items():
