@@ -280,36 +280,3 @@ def test_a_block_that_has_not_read_the_counter_may_not_set_it_back():
     text = module(body, ("u64",))
     hazards = sl.ptx.load(text).entry().run(3, 1, np.zeros(5, np.uint32), hazards="report").hazards
     assert "st.global.u32" in {found.second.instruction for found in hazards}
-
-
-GREATEST = """
-.shared .align 4 .b32 kept;
-ld.param.u64 %rd1, [kernel_param_0];
-mov.u32 %r1, %tid.x;
-setp.eq.u32 %p1, %r1, 0;
-@%p1 st.shared.u32 [kept], 0;
-bar.sync 0;
-ld.{first}{space}.u32 %r2, [{place}];
-AGAIN:
-max.u32 %r3, %r2, %r1;
-mov.u32 %r4, %r2;
-atom.{space}.cas.b32 %r2, [{place}], %r4, %r3;
-setp.ne.u32 %p2, %r2, %r4;
-@%p2 bra AGAIN;
-ret;
-"""
-
-
-@pytest.mark.parametrize("space, place, kinds", [("global", "%rd1", {"global race"}),
-                                                 ("shared", "kept", {"read after write", "lane race", "write after read"})])
-def test_the_first_plain_read_of_a_loop_of_compare_and_swap_is_told_that_it_may_be_volatile(space, place, kinds):
-    def found(first):
-        out = np.zeros(1, np.uint32)
-        text = module(GREATEST.format(first=first, space=space, place=place), ["u64"])
-        return sl.ptx.load(text).entry().run(1, 64, out, hazards="report").hazards
-
-    hazards = found("")
-    assert {one.kind for one in hazards} <= kinds and hazards
-    assert all("what a loop of compare-and-swap reads first may be read by an atomic, or volatile" in one.text
-               for one in hazards)
-    assert not found("volatile.")

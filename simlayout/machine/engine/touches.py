@@ -19,8 +19,8 @@ def matrix_lanes(rows, transposed):
     return 4 * column + row // 2 if transposed else 4 * row + column // 2
 
 
-WEAK = "weak"
-"""The order of accesses that promise none, as PTX names it; all others are strong."""
+WEAK, RELAXED = "weak", "relaxed"
+"""Orders of accesses, as PTX names them: the first promises none; all others are strong."""
 
 
 class Touch:

@@ -99,6 +99,30 @@ class Known:
             operand = made.operands[1]
         return operand.value if isinstance(operand, syntax.Integer) else None
 
+    def place(self, address: syntax.Address) -> syntax.Address:
+        """The same address, told by what the register of its base is made of: by moves, changes of the space, and sums with
+        numbers.
+
+        >>> from simlayout.machine.ptx.grammar import parse
+        >>> text = ".version 9.0\\n.target sm_90\\n.address_size 64\\n.entry f() { .reg .b64 %p<3>; .reg .b32 %r;"
+        >>> text += "add.s64 %p2, %p1, 8; ld.global.b32 %r, [%p2+4]; ret; }"
+        >>> function = parse(text).functions["f"]
+        >>> Known(function).place(function.body[1].operands[1])
+        Address(base=Register(name='%p1', type='b64'), offset=12)
+        """
+        base, offset = address.base, address.offset
+        for _ in range(_DEEPEST):
+            made = self._definition.get(getattr(base, "name", ""))
+            if made is None or made.guard is not None or made.opcode not in ("mov", "cvta", "add"):
+                break
+            first, *number = made.operands[1:]
+            if not all(isinstance(one, syntax.Integer) for one in number) or isinstance(first, syntax.Vector):
+                break
+            base, offset = first, offset + sum(one.value for one in number)
+        if isinstance(base, syntax.Symbol):
+            base, offset = syntax.Symbol(base.name), offset + base.offset
+        return syntax.Address(base, offset)
+
     def uniform(self, operand) -> bool:
         """Whether an operand is plainly the same in all lanes: computed of constants, parameters and numbers of CTAs."""
         if isinstance(operand, syntax.Special):

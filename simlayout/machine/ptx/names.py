@@ -9,6 +9,7 @@ from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.arrays import Pointers
 from simlayout.machine.ptx.carried import Carried
+from simlayout.machine.ptx.guesses import guesses
 from simlayout.machine.ptx.known import Known
 from simlayout.machine.ptx.rows import Place
 from simlayout.machine.ptx.space import LOCAL, PARAMETERS, SHARED
@@ -54,6 +55,11 @@ class Names:
                 self.local[variable.name] = lowering.new_local(variable)
             elif variable.space == "shared":
                 self._shared[variable.name] = lowering.new_shared(variable)
+
+    @cached_property
+    def guesses(self):
+        """As `guesses.guesses`: the ids of loads whose value a compare-and-swap checks."""
+        return guesses(self.function, self.known)
 
     @cached_property
     def _pointers(self):

@@ -7,6 +7,7 @@ import numpy as np
 from simlayout.errors import MachineError
 from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.engine.scopes import is_sequential, reach_of
+from simlayout.machine.engine.touches import RELAXED
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.arrays import Bounds
 from simlayout.machine.ptx.local import Manner
@@ -84,7 +85,8 @@ def load(instruction, names):
     signed = type[0] == "s"
     dtype, extended = np.dtype(f"{'i' if signed else 'u'}{form.bytes}"), np.int64 if signed else np.uint64
     results = [(place.row, writer(Place(place.row, "s64" if signed else "b64", place.held))) for place in places]
-    how = Manner(form.order, _used(target, form, names), _carried(target, places, names))
+    order = RELAXED if id(instruction) in names.guesses else form.order
+    how = Manner(order, _used(target, form, names), _carried(target, places, names))
     within = names.bounds(address, total, how.used)
 
     def run(warp):

@@ -1,0 +1,87 @@
+"""The first plain read of a loop around a compare-and-swap: no race if that checks all that is made of it."""
+
+import numpy as np
+import pytest
+from ptx_texts import module
+
+import simlayout as sl
+
+START = """
+.shared .align 8 .b8 kept[16];
+ld.param.u64 %rd1, [kernel_param_0];
+mov.u32 %r1, %tid.x;
+setp.eq.u32 %p1, %r1, 0;
+@%p1 st.shared.u64 [kept], 0;
+bar.sync 0;
+mul.wide.u32 %rd2, %r1, 4;
+add.s64 %rd2, %rd2, %rd1;
+"""
+
+LOOP = """
+max.u32 %r3, %r2, %r1;
+mov.u32 %r4, %r2;
+{behind}
+atom.{space}.cas.b32 %r2, [{place}], %r4, %r3;
+setp.ne.u32 %p2, %r2, %r4;
+@%p2 bra AGAIN;
+"""
+
+FREE = {
+    "the loop of CUDA's guide": "{first} AGAIN: " + LOOP,
+    "a loop that looks whether there is anything to do":
+        "{first} AGAIN: setp.ge.u32 %p3, %r2, %r1; @%p3 bra DONE; " + LOOP + "DONE:",
+    "an address that is another sum":
+        "{first} mov.u64 %rd3, {place}; add.s64 %rd4, %rd3, 8; add.s64 %rd5, %rd4, -8; AGAIN: "
+        + LOOP.replace("[{place}], %r4", "[%rd5], %r4"),
+    "a value that goes through a float":
+        "{first} AGAIN: mov.b32 %f1, %r2; add.f32 %f2, %f1, 0f3f800000; mov.b32 %r2, %f1; mov.b32 %r5, %f2;"
+        + LOOP.replace("%r4, %r3;", "%r4, %r5;"),
+    "a guarded swap": "{first} AGAIN: " + LOOP.replace("atom", "setp.lt.u32 %p4, %r1, 99; @%p4 atom"),
+    "a result that is used": "{first} AGAIN: " + LOOP + "st.global.u32 [%rd2+8], %r2;",
+}
+
+TOLD = {
+    "a value that is stored": "{first} st.global.u32 [%rd2+8], %r2; AGAIN: " + LOOP,
+    "what is made of it is stored": "{first} AGAIN: " + LOOP.replace("{behind}", "st.global.u32 [%rd2+8], %r3;"),
+    "a way on which it is stored":
+        "{first} AGAIN: mov.u32 %r5, %r2; setp.ge.u32 %p3, %r2, %r1; @%p3 bra DONE; " + LOOP
+        + "DONE: st.global.u32 [%rd2+8], %r5;",
+    "another value that is expected": "{first} AGAIN: " + LOOP.replace("%r4, %r3;", "%r1, %r3;"),
+    "a sum that is expected": "{first} AGAIN: add.u32 %r2, %r2, 0; " + LOOP,
+    "an address": "{first} cvt.u64.u32 %rd5, %r2; and.b64 %rd5, %rd5, 0; add.s64 %rd5, %rd5, %rd1; "
+                  "ld.global.u32 %r6, [%rd5+1024]; AGAIN: " + LOOP,
+    "a swap elsewhere alone": "{first} mov.u32 %r4, %r2; atom.{space}.cas.b32 %r2, [{place}+4], %r4, %r1; "
+                              "atom.{space}.cas.b32 %r2, [{place}], 0, %r1;",
+}
+
+
+def found(text, space, place, first="ld.{space}.u32 %r2, [{place}];", behind=""):
+    body = (START + text + "ret;").replace("{first}", first).replace("{behind}", behind)
+    body = body.replace("{space}", space).replace("{place}", place).replace("; ", ";\n").replace(": ", ":\n")
+    trace = sl.ptx.load(module(body, ["u64"])).entry().run(1, 64, np.zeros(512, np.uint32), hazards="report")
+    return trace.hazards
+
+
+PLACES = pytest.mark.parametrize(("space", "place"), [("global", "%rd1"), ("shared", "kept")])
+
+
+@PLACES
+@pytest.mark.parametrize("text", FREE.values(), ids=FREE)
+def test_a_value_that_compare_and_swap_checks_may_be_read_plainly(text, space, place):
+    assert not found(text, space, place)
+
+
+@PLACES
+@pytest.mark.parametrize("text", TOLD.values(), ids=TOLD)
+def test_what_more_is_done_with_it_is_a_race_that_says_how_to_read_it(text, space, place):
+    hazards = found(text, space, place)
+    assert {one.kind for one in hazards} <= {"global race", "read after write", "lane race", "write after read"} and hazards
+    assert all("what a loop of compare-and-swap reads first may be read by an atomic, or volatile" in one.text
+               for one in hazards)
+    assert not found(text, space, place, "ld.volatile.{space}.u32 %r2, [{place}];")
+
+
+@PLACES
+def test_a_plain_store_races_with_such_a_read_all_the_same(space, place):
+    stores = "@%p1 st.{space}.u32 [{place}], 5;"
+    assert found(FREE["the loop of CUDA's guide"] + stores, space, place)
