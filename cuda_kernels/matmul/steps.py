@@ -14,7 +14,7 @@ from cuda_kernels.matmul.choose.choice import choose
 from cuda_kernels.matmul.choose.figures import figures_of
 from cuda_kernels.matmul.choose.wanted import Wanted
 from cuda_kernels.matmul.finish import Finish
-from cuda_kernels.matmul.product import ALIGNED, Work, copied, work_of
+from cuda_kernels.matmul.product import ALIGNED, Matrices, Work, copied, work_of
 from cuda_kernels.matmul.tune.kept import kept
 from cuda_kernels.run.driver import OVERLAPS, Shape, TensorMapMaker
 from cuda_kernels.run.step import Step, step_of
@@ -31,29 +31,35 @@ INT_LIMIT = 1 << 31
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where an operand of the kernel lies: its role, and its Matrices there."""
+class Held:
+    """A, the transpose of B, or C of a product, and where a kernel has it.
+
+    role: of its array; given: its Matrices there, of A and B rows by K; offsets: of each piece, in bytes. matrices: its
+    Matrices as the kernel has it; scratch: the offset of that in the scratch array, None if it is the array itself. major:
+    "K" where the elements of a row of `matrices` lie together, as those of C do, "MN" where those of a column do.
+    """
 
     role: str
-    matrices: object
-    offset: int = 0
-
-
-@dataclass(frozen=True)
-class Input:
-    """A or the transpose of B: the role of its array and its Matrices there (rows by K), the offset of each piece; and how
-    the kernel takes it: "K" or "MN", where, and whether that is a copy."""
-
-    role: str
-    matrices: object
+    given: Matrices
     offsets: tuple
-    major: str
-    place: Place
-    copied: bool
+    matrices: Matrices
+    scratch: int | None = None
+    major: str = "K"
 
-    def at(self, piece):
-        """(role, offset) of what the kernel reads for a piece."""
-        return self.place.role, self.place.offset if self.copied else self.offsets[piece]
+    @property
+    def copied(self):
+        """Whether the kernel has a copy."""
+        return self.scratch is not None
+
+    @property
+    def lines(self):
+        """Its Matrices as the kernel has it, with what lies together in rows."""
+        return self.matrices if self.major == "K" else self.matrices.transposed
+
+    def at(self, piece, number=0):
+        """(role, offset) of a matrix of a piece, by its number, as the kernel has it."""
+        role, first = ("scratch", self.scratch) if self.copied else (self.role, self.offsets[piece])
+        return role, first + number * self.matrices.matrix
 
 
 class Steps:
@@ -67,7 +73,7 @@ class Steps:
         self.cuda, self.device, self.types, self.out, self.aligned = cuda, device, types, out, aligned
         self.overlap = overlap and cuda.version >= OVERLAPS
         self.scales, self.use_kept, self.wanted = scales or {}, use_kept, None
-        self.finish = finish or Finish()
+        self.finish, self.size, self.size_c = finish or Finish(), TYPES[types[0]].bytes, TYPES[out].bytes
         self.capability = cuda.capability(device)
         self.sms = cuda.multiprocessors(device)
         self.scratch = self.split = self.counters = self.step_groups = 0
@@ -90,11 +96,11 @@ class Steps:
         self.scratch += -(-nbytes // 256) * 256
         return at
 
-    def copy(self, count, itemsize, source, source_at, target, target_at):
-        """A step that copies `count` matrices: (role, Matrices) at offsets."""
+    def copy(self, count, itemsize, source, target):
+        """A step that copies `count` matrices; source, target: ((role, offset), Matrices)."""
         from cuda_kernels.matmul import repack
 
-        (from_role, x), (to_role, y) = source, target
+        ((from_role, source_at), x), ((to_role, target_at), y) = source, target
         if y.row == itemsize and y.rows > 1:          # the innermost dimension of the new order is the threads'
             x, y = x.transposed, y.transposed
         elif not y.rows_contiguous(itemsize) and x.row == itemsize:
@@ -108,26 +114,39 @@ class Steps:
             self.steps.append(Step(self.handle(config, "copy"), Shape(grid, (config.block, 1, 1), 0), (), repack.SIGNATURE,
                                    values, "copy"))
 
-    def input(self, role, matrices, offsets, size, majors, count, tma=True):
-        """(major, Place of each piece, whether copied): an operand as the kernel can take it.
+    def pieces(self, work, inputs, c):
+        """The number of each piece. Steps that are added meanwhile stand between the copies into the scratch array and those
+        out of it."""
+        for i in range(len(work.pieces)):
+            for x in inputs:
+                if x.copied:
+                    self.copy(work.count, self.size, ((x.role, x.offsets[i]), x.given), (x.at(i), x.matrices))
+            yield i
+            if c.copied:
+                self.copy(work.count, self.size_c, (c.at(i), c.matrices), ((c.role, c.offsets[i]), c.given))
 
-        matrices: rows by K; majors: allowed orders, "K" and "MN"; offsets: of the pieces.
-        """
-        aligned = not tma or (self.aligned[role] and all(offset % ALIGNED == 0 for offset in offsets))
+    def starts_aligned(self, role, offsets):
+        """Whether the matrices of an array start on 16 bytes in each piece."""
+        return self.aligned[role] and all(offset % ALIGNED == 0 for offset in offsets)
+
+    def input(self, role, matrices, offsets, majors, count, tma=True):
+        """A or the transpose of B as the kernel can take it. matrices: rows by K; majors: allowed orders, "K" and "MN"."""
+        usable = not tma or self.starts_aligned(role, offsets)
         for major in majors:
             m = matrices if major == "K" else matrices.transposed
-            if aligned and (m.for_tma(size) if tma else m.rows_contiguous(size)):
-                return major, Place(role, matrices), False
-        keep_k = "MN" not in majors or ("K" in majors and not matrices.transposed.rows_contiguous(size))
-        packed, nbytes = copied(matrices, size, keep_k, count)
-        return "K" if keep_k else "MN", Place("scratch", packed, self.room(nbytes)), True
+            if usable and (m.for_tma(self.size) if tma else m.rows_contiguous(self.size)):
+                return Held(role, matrices, offsets, matrices, major=major)
+        keep_k = "MN" not in majors or ("K" in majors and not matrices.transposed.rows_contiguous(self.size))
+        packed, nbytes = copied(matrices, self.size, keep_k, count)
+        return Held(role, matrices, offsets, packed, self.room(nbytes), "K" if keep_k else "MN")
 
-    def output(self, work, size):
-        """(Place of C, whether it is copied from there)."""
-        if work.c.rows_contiguous(size):
-            return Place("c", work.c), False
-        packed, nbytes = copied(work.c, size, True, work.count)
-        return Place("scratch", packed, self.room(nbytes)), True
+    def output(self, work):
+        """C as the kernel can write it."""
+        offsets = tuple(at for _, _, at in work.pieces)
+        if work.c.rows_contiguous(self.size_c):
+            return Held("c", work.c, offsets, work.c)
+        packed, nbytes = copied(work.c, self.size_c, True, work.count)
+        return Held("c", work.c, offsets, packed, self.room(nbytes))
 
     @staticmethod
     def check_sizes(*sizes):
@@ -146,13 +165,12 @@ def row_major(work, itemsize, aligned):
 
 @dataclass(frozen=True)
 class Laid:
-    """A product as a kernel is given it. work: its Work; inputs: of A and of B; c: the Place of C; copied: whether C is
-    copied from there; aligned: whether it starts on 16 bytes; wanted: all that a configuration depends on."""
+    """A product as a kernel is given it. work: its Work; inputs: A and the transpose of B; aligned: whether C, and what is
+    read beside it, starts on 16 bytes; wanted: all that a configuration depends on."""
 
     work: Work
-    inputs: list
-    c: Place
-    copied: bool
+    inputs: list[Held]
+    c: Held
     aligned: bool
     wanted: Wanted
 
@@ -165,26 +183,24 @@ class HopperSteps(Steps):
     def lay(self, a, b, c, majors=None):
         """The Laid of c = a @ b; a, b, c: (shape, strides); majors: orders of operands that the kernel takes, None for all
         that wgmma does."""
-        size, size_c = TYPES[self.types[0]].bytes, TYPES[self.out].bytes
         epilogue, (work, exchanged) = self.finish.epilogue, self.work(a, b, c)
         at, majors = list(zip(*work.pieces)), majors or majors_of(self.types[0])
-        inputs = [Input(role, matrices, at[i],
-                        *self.input(role, matrices, at[i], size, self.orders(role, majors), work.count))
-                  for i, (role, matrices) in enumerate(zip("ba" if exchanged else "ab", (work.a, work.b.transposed)))]
-        place_c, copy_c = self.output(work, size_c)
-        if copy_c and epilogue.like_c:
+        inputs = [self.input(role, matrices, offsets, self.orders(role, majors), work.count) for role, matrices, offsets in
+                  zip("ba" if exchanged else "ab", (work.a, work.b.transposed), at)]
+        held = self.output(work)
+        if held.copied and epilogue.like_c:
             raise SimlayoutError("out has neither rows nor columns whose elements lie together, and with "
                                  f"{' and '.join(epilogue.like_c)} it needs them: pass another out")
-        m, (M, N, K) = place_c.matrices, work.sizes
-        self.check_sizes(M, N, K, m.row // size_c)
-        aligned = copy_c or (self.aligned["c"] and all(o % ALIGNED == 0 for o in at[2]))
+        m, (M, N, K) = held.matrices, work.sizes
+        self.check_sizes(M, N, K, m.row // self.size_c)
+        aligned = held.copied or self.starts_aligned("c", held.offsets)
         aligned = aligned and self.aligned.get("added", True)            # what is read beside C is read in pairs
         by_pairs = N % 2 == 0 or not epilogue.reads
         wanted = Wanted(M, N, K, work.count, *(x.major for x in inputs), self.types[::-1] if exchanged else self.types,
                         self.out, scaled_by(*(self.scales[x.role] for x in inputs)) if self.scales else "",
-                        "tma" if aligned and by_pairs and m.for_tma(size_c) else "direct",
+                        "tma" if aligned and by_pairs and m.for_tma(self.size_c) else "direct",
                         str(epilogue.transposed if exchanged else epilogue), self.grouped)
-        return Laid(work, inputs, place_c, copy_c, aligned, wanted)
+        return Laid(work, inputs, held, aligned, wanted)
 
     def orders(self, role, majors):
         """Of the orders that the kernel takes, those in which an operand may lie."""
@@ -192,7 +208,7 @@ class HopperSteps(Steps):
 
     def work(self, a, b, c):
         """(the Work of c = a @ b, whether it is of the transposes)."""
-        epilogue, size = self.finish.epilogue, TYPES[self.out].bytes
+        epilogue, size = self.finish.epilogue, self.size_c
         folds = {"": (False, True), "n": (False,), "m": (True,)}[epilogue.bias]
         work, exchanged = row_major(work_of(a, b, c, folds), size, self.aligned["c"])
         if epilogue.like_c and not work.c.rows_contiguous(size):     # what lies as C does cannot be copied
@@ -201,17 +217,16 @@ class HopperSteps(Steps):
 
     def build(self, a, b, c, kernel):
         """Adds the steps of c = a @ b; a, b, c: (shape, strides). kernel: a HopperKernel or None."""
-        size, size_c = TYPES[self.types[0]].bytes, TYPES[self.out].bytes
         of_kernel = kernel and tuple(major for major in majors_of(self.types[0]) if major in kernel.options.majors)
         laid = self.lay(a, b, c, of_kernel)
-        work, inputs, place_c, m, wanted = laid.work, laid.inputs, laid.c, laid.c.matrices, laid.wanted
+        work, inputs, m, wanted = laid.work, laid.inputs, laid.c.matrices, laid.wanted
         M, N, K = work.sizes
         kernel, self.wanted = self.configure(kernel, wanted), wanted
         if kernel.majors[2] == "M":                      # rows of C are contiguous: the kernel makes C.T = B.T @ A.T
             inputs, M, N = inputs[::-1], N, M
-        problem = Problem(M, N, K, work.count, ldc=m.row_pitch(size_c) // size_c, step_c=m.matrix, sms=self.sms,
-                          c=0 if laid.aligned else size_c, step_groups=self.step_groups,
-                          **{f"step_{name}": x.place.matrices.matrix for name, x in zip("ab", inputs)},
+        problem = Problem(M, N, K, work.count, ldc=m.row_pitch(self.size_c) // self.size_c, step_c=m.matrix, sms=self.sms,
+                          c=0 if laid.aligned else self.size_c, step_groups=self.step_groups,
+                          **{f"step_{name}": x.matrices.matrix for name, x in zip("ab", inputs)},
                           **{f"{which}_scale_{name}": getattr(self.scales[x.role], which)
                              for name, x in zip("ab", inputs) if self.scales for which in ("step", "deep")},
                           alpha=self.finish.alpha, beta=self.finish.beta)
@@ -225,20 +240,14 @@ class HopperSteps(Steps):
                       overlap=self.overlap)
         makers = self.makers(kernel, inputs, m, work.count)
         handle = self.compiled(kernel)
-        for i, piece in enumerate(work.pieces):
-            for x in inputs:
-                if x.copied:
-                    self.copy(work.count, size, (x.role, x.matrices), x.offsets[i], ("scratch", x.place.matrices),
-                              x.place.offset)
+        for i in self.pieces(work, inputs, laid.c):
+            like_c = laid.c.offsets[i]
             places = {"split": ("split", 0), "counters": ("counters", 0), "a": inputs[0].at(i), "b": inputs[1].at(i),
-                      "c": ("c", piece[2]) if place_c.role == "c" else ("scratch", place_c.offset),
-                      "scale_a": (f"scale_{inputs[0].role}", 0), "scale_b": (f"scale_{inputs[1].role}", 0),
-                      "offsets": ("offsets", 0), "bias": ("bias", 0), "residual": ("residual", piece[2]),
-                      "multiply": ("multiply", piece[2])}
+                      "c": laid.c.at(i), "scale_a": (f"scale_{inputs[0].role}", 0),
+                      "scale_b": (f"scale_{inputs[1].role}", 0), "offsets": ("offsets", 0), "bias": ("bias", 0),
+                      "residual": ("residual", like_c), "multiply": ("multiply", like_c)}
             self.steps.append(step_of(kernel, problem, handle, shape, places, lambda used: makers[used.role],
                                       f"{M}x{N}x{K} of {kernel.options}"))
-            if laid.copied:
-                self.copy(work.count, size_c, ("scratch", m), place_c.offset, ("c", work.c), piece[2])
         self.kernel = kernel
 
     def fits(self, kernel, problem):
@@ -283,8 +292,8 @@ class HopperSteps(Steps):
                 layout = TensorMap(dtype, dims, (pitch, matrices.matrix or pitch), box, swizzle=swizzle)
             return TensorMapMaker(self.cuda, self.device, layout)
 
-        lines = [x.place.matrices if x.major == "K" else x.place.matrices.transposed for x in inputs]
-        used = zip("abc" if config.store == "tma" else "ab", (*lines, c), config.boxes(), config.swizzles, kernel.dtypes,
+        lines = *(x.lines for x in inputs), c
+        used = zip("abc" if config.store == "tma" else "ab", lines, config.boxes(), config.swizzles, kernel.dtypes,
                    config.windows)
         return {role: maker(*of) for role, *of in used}
 
@@ -297,37 +306,23 @@ class MmaSteps(Steps):
         if self.scales:
             raise SimlayoutError(f"{kernel.name} has no scales: use kernel=\"auto\" on a GPU of compute capability 9.0")
         kernel = kernel.taking(self.types, self.out, epilogue=str(self.finish.epilogue))
-        work, exchanged = row_major(work_of(a, b, c), 2, self.aligned["c"])
-        role_a, role_b = ("b", "a") if exchanged else ("a", "b")
-        at = list(zip(*work.pieces))
-        by_k = kernel.majors[1] == "K"
-        _, place_a, copy_a = self.input(role_a, work.a, at[0], 2, ("K",), work.count, tma=False)
-        _, place_b, copy_b = self.input(role_b, work.b.transposed, at[1], 2, ("K" if by_k else "MN",), work.count, tma=False)
-        place_c, copy_c = self.output(work, 2)
-        M, N, K = work.sizes
-        places = place_a, place_b, place_c
-        lines = place_a.matrices, place_b.matrices if by_k else place_b.matrices.transposed, place_c.matrices
-        pitches = [m.row_pitch(2) // 2 for m in lines]
-        self.check_sizes(M, N, K, *pitches)
-        aligned = [p.role == "scratch" or (self.aligned[p.role] and all(o % ALIGNED == 0 for o in offsets))
-                   for p, offsets in zip(places, at)]
-        starts = [0 if x and p.matrices.matrix % ALIGNED == 0 else 2 for x, p in zip(aligned, places)]   # 2: of any element
-        problem = Problem(M, N, K, 1, *pitches, a=starts[0], b=starts[1], c=starts[2], sms=self.sms)
+        work, exchanged = row_major(work_of(a, b, c), self.size_c, self.aligned["c"])
+        orders = ("K",), ("K" if kernel.majors[1] == "K" else "MN",)
+        inputs = [self.input(role, matrices, offsets, majors, work.count, tma=False) for role, matrices, offsets, majors in
+                  zip("ba" if exchanged else "ab", (work.a, work.b.transposed), zip(*work.pieces), orders)]
+        held = *inputs, self.output(work)
+        pitches = [x.lines.row_pitch(self.size) // self.size for x in held]
+        self.check_sizes(*work.sizes, *pitches)
+        starts = {name: 0 if (x.copied or self.starts_aligned(x.role, x.offsets)) and x.matrices.matrix % ALIGNED == 0 else
+                  self.size for name, x in zip("abc", held)}             # the size: of any element
+        problem = Problem(*work.sizes, 1, *pitches, **starts, sms=self.sms)
         kernel = kernel.fitted(problem)
         launched, handle = kernel.launch_shape(problem), self.compiled(kernel)
         shape = Shape(launched.grid, (launched.block, 1, 1), launched.shared_bytes)
-        for piece in work.pieces:
-            if copy_a:
-                self.copy(work.count, 2, (role_a, work.a), piece[0], ("scratch", place_a.matrices), place_a.offset)
-            if copy_b:
-                self.copy(work.count, 2, (role_b, work.b.transposed), piece[1], ("scratch", place_b.matrices),
-                          place_b.offset)
-            for i in range(work.count):
-                bases = {name: (p.role, (p.offset if p.role == "scratch" else o) + i * p.matrices.matrix)
-                         for name, p, o in zip("abc", places, piece)}
-                self.steps.append(step_of(kernel, problem, handle, shape, bases, None, kernel.name))
-            if copy_c:
-                self.copy(work.count, 2, ("scratch", place_c.matrices), place_c.offset, ("c", work.c), piece[2])
+        for i in self.pieces(work, inputs, held[2]):
+            for number in range(work.count):
+                places = {name: x.at(i, number) for name, x in zip("abc", held)}
+                self.steps.append(step_of(kernel, problem, handle, shape, places, None, kernel.name))
         self.kernel = kernel
 
 
