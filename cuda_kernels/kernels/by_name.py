@@ -29,10 +29,10 @@ class Kernels(dict[str, Kernel]):
         return f"<kernels: {', '.join(self)}>"
 
 
-MMA_KERNELS = hgemm.KERNELS | tutorial.KERNELS
+MMA_KERNELS = {**hgemm.KERNELS, **tutorial.KERNELS}
 """Those of mma.sync whose threads compute every address: f16, A and B by K."""
 
-KERNELS = Kernels(MMA_KERNELS | {warptile.KERNEL.name: warptile.KERNEL} | HOPPER_KERNELS)
+KERNELS = Kernels({**MMA_KERNELS, warptile.KERNEL.name: warptile.KERNEL, **HOPPER_KERNELS})
 """All GEMM kernels, that on CUDA cores and those for Hopper too."""
 
 

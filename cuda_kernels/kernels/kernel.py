@@ -1,8 +1,7 @@
 """GEMM kernels whose threads compute every address: a plan of all accesses, a body that calls emitted index functions."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import cached_property
+from abc import abstractmethod
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
@@ -32,37 +31,35 @@ def check_as_emitted(access, function, module):
 
 @dataclass(frozen=True)
 class ThreadKernel(Gemm):
-    """A GEMM of f16, both operands contiguous along K, whose threads compute every address.
-
-    options: a frozen dataclass; make_plan(options) -> Plan; make_body(options) -> the kernel's Python function;
-    emitted_as(options) -> the module of `cuda_kernels.emitted` whose index functions the body calls; emits() -> the
-    accesses of each such module, {module: (Access, ...)}. index(options) -> what holds the index functions that the body
-    calls, where that is not always the emitted module.
-    """
+    """A GEMM of f16, both operands contiguous along K, whose threads compute every address. options: a frozen dataclass."""
 
     name: str
     summary: str
     options: Any
-    make_plan: Callable = field(repr=False)
-    make_body: Callable = field(repr=False)
-    emitted_as: Callable = field(repr=False)
-    emits: Callable = field(repr=False)
-    index: Callable | None = field(default=None, repr=False)
 
     def __reduce__(self):
         from cuda_kernels.kernels import named
 
         return named, (self.name, self.options)
 
-    @cached_property
+    @property
+    @abstractmethod
     def plan(self):
         """The plan: tile, warps, stages, accesses."""
-        return self.make_plan(self.options)
 
-    @cached_property
-    def body(self):
-        """The kernel's Python function."""
-        return self.make_body(self.options)
+    @property
+    def emitted(self):
+        """The module of `cuda_kernels.emitted` that has the index functions of its accesses."""
+        return self.name
+
+    @property
+    def index(self):
+        """What holds the index functions that the body calls."""
+        return import_module(f"cuda_kernels.emitted.{self.emitted}")
+
+    @abstractmethod
+    def emits(self):
+        """The accesses of each module that some variant calls, {module: (Access, ...)}."""
 
     @property
     def block(self):
@@ -81,11 +78,9 @@ class ThreadKernel(Gemm):
         """
         from simlayout.codegen import identifier
 
-        certificates = self.plan.verify()
-        name = f"cuda_kernels.emitted.{self.emitted_as(self.options)}"
-        module = self.index(self.options) if self.index else import_module(name)
+        certificates, index = self.plan.verify(), self.index
         for access in self.plan.accesses:
-            check_as_emitted(access, getattr(module, identifier(access.name)), name)
+            check_as_emitted(access, getattr(index, identifier(access.name)), f"cuda_kernels.emitted.{self.emitted}")
         return certificates
 
     def launch_shape(self, problem):

@@ -19,7 +19,6 @@ UNREAD = {
     "simlayout.hardware.tables.amd": "brings the files of its own folder, a chip each",
     "simlayout.machine.ptx.running": "brings the compiled loop, by its constant",
     "cuda_kernels.conformance.programs.numba_child": "brings the tests of numba-cuda that are asked for",
-    "cuda_kernels.kernels.kernel": "brings the kernel's emitted functions, by its constant",
 }
 """Modules that import what no text in the call names, and what it is."""
 

@@ -5,7 +5,8 @@ many barriers do, and loads B by ldmatrix x4. A further layout is a further row;
 its index functions.
 """
 
-from importlib import import_module
+from dataclasses import dataclass, field
+from functools import cached_property
 
 from cuda_kernels.kernels.hgemm.body import make_body
 from cuda_kernels.kernels.hgemm.plan import Options, Tiling, make_plan
@@ -33,15 +34,25 @@ TILINGS = (
 )
 
 
-def kernel(tiling):
-    """The Kernel of a Tiling."""
-    name = tiling.name
+@dataclass(frozen=True)
+class Hgemm(ThreadKernel):
+    """The kernel of a Tiling."""
 
-    def body(options):
-        return make_body(import_module(f"cuda_kernels.emitted.{name}"), tiling, options)
+    tiling: Tiling = field(repr=False)
 
-    return ThreadKernel(name, tiling.summary, Options(), lambda options: make_plan(tiling, options), body,
-                        lambda options: name, lambda: {name: make_plan(tiling, Options(stages=4)).accesses})
+    @cached_property
+    def plan(self):
+        """The plan of the variant."""
+        return make_plan(self.tiling, self.options)
+
+    @cached_property
+    def body(self):
+        """The kernel's Python function."""
+        return make_body(self.index, self.tiling, self.options)
+
+    def emits(self):
+        """The accesses with all stages, of which every variant has the first ones."""
+        return {self.name: make_plan(self.tiling, Options(stages=4)).accesses}
 
 
-KERNELS = {tiling.name: kernel(tiling) for tiling in TILINGS}
+KERNELS = {tiling.name: Hgemm(tiling.name, tiling.summary, Options(), tiling) for tiling in TILINGS}

@@ -49,7 +49,7 @@ class Tiling:
     summary: str
     ab_tile: object
     c_tile: object
-    excess: dict = field(default_factory=dict)
+    excess: dict = field(default_factory=dict, hash=False)
     chunk_k: int = 32
     b_matrices: int = 2
 

@@ -88,7 +88,7 @@ class Tiling:
     c_tile: object
     ab_bytes: object
     c_bytes: object
-    excess: dict = field(default_factory=dict)
+    excess: dict = field(default_factory=dict, hash=False)
 
 
 # ---- (tid, loop variables) -> coordinates ---------------------------------------------------------------------------

@@ -3,7 +3,8 @@
 Every rung of its ladder is a variant of one of them.
 """
 
-from importlib import import_module
+from dataclasses import dataclass, field
+from functools import cached_property
 from types import SimpleNamespace
 
 from cuda_kernels.kernels.kernel import ThreadKernel
@@ -48,24 +49,40 @@ TILINGS = (
 )
 
 
-def kernel(tiling):
-    """The Kernel of a Tiling."""
-    name = tiling.name
+@dataclass(frozen=True)
+class Tutorial(ThreadKernel):
+    """The kernel of a Tiling."""
 
-    def emitted_as(options):
-        return f"{name}_split" if options.split_k else name if options.warps == 4 else f"{name}_8warps"
+    tiling: Tiling = field(repr=False)
 
-    def index(options):
-        if options.addresses == "emitted":
-            return import_module(f"cuda_kernels.emitted.{emitted_as(options)}")
-        return SimpleNamespace(**{identifier(access): function for access, function in written(tiling, options).items()})
+    @cached_property
+    def plan(self):
+        """The plan of the variant."""
+        return make_plan(self.tiling, self.options)
 
-    def emits():
-        return {emitted_as(o): tuple(all_accesses(tiling, o).values())
-                for o in (Options(), Options(warps=8), Options(warps=8, split_k=True, fragments=1))}
+    @cached_property
+    def body(self):
+        """The kernel's Python function."""
+        return make_body(self.index, self.options)
 
-    return ThreadKernel(name, tiling.summary, Options(), lambda options: make_plan(tiling, options),
-                        lambda options: make_body(index(options), options), emitted_as, emits, index)
+    @property
+    def emitted(self):
+        """A module for each way of sharing the tile among warps."""
+        options = self.options
+        return f"{self.name}_split" if options.split_k else self.name if options.warps == 4 else f"{self.name}_8warps"
+
+    @property
+    def index(self):
+        """What holds the index functions that the body calls: the emitted ones, or those that are written by hand."""
+        if self.options.addresses == "emitted":
+            return super().index
+        by_hand = written(self.tiling, self.options)
+        return SimpleNamespace(**{identifier(access): function for access, function in by_hand.items()})
+
+    def emits(self):
+        """The accesses of all variants that share the tile in one way."""
+        ways = (Options(), Options(warps=8), Options(warps=8, split_k=True, fragments=1))
+        return {self.with_options(way).emitted: tuple(all_accesses(self.tiling, way).values()) for way in ways}
 
 
-KERNELS = {tiling.name: kernel(tiling) for tiling in TILINGS}
+KERNELS = {tiling.name: Tutorial(tiling.name, tiling.summary, Options(), tiling) for tiling in TILINGS}

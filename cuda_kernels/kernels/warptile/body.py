@@ -1,6 +1,5 @@
 """The body of warptile: copy a chunk, meet, multiply it by fma from registers, meet."""
 
-from importlib import import_module
 
 from cuda_kernels.intrinsics import (
     bar_sync,
@@ -141,9 +140,8 @@ def make_store_results(options):
     return store_results
 
 
-def make_body(options):
-    """The kernel's Python function, which calls the emitted index functions (bytes)."""
-    index = import_module("cuda_kernels.emitted.warptile")
+def make_body(index, options):
+    """The kernel's Python function; `index` holds the emitted index functions, in bytes."""
     copy_chunk, multiply_chunk = make_copy_chunk(index, options), make_multiply_chunk(index)
     store_results = make_store_results(options)
 

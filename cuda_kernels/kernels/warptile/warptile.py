@@ -5,6 +5,8 @@ original are BM = BN = 128, BK = 16, WM = WN = 64, TM = 8, TN = 4, WNITER = 4, W
 regN, threadResults. Here M, N and K may be anything.
 """
 
+from functools import cached_property
+
 from cuda_kernels.kernels.kernel import ThreadKernel
 from cuda_kernels.kernels.warptile.body import make_body
 from cuda_kernels.kernels.warptile.plan import ACCESSES, BLOCK, CHUNK_K, Options, make_plan
@@ -15,6 +17,20 @@ class WarpTile(ThreadKernel):
 
     dtypes = "bf16", "bf16", "bf16"
     majors = "K", "N", "N"
+
+    @cached_property
+    def plan(self):
+        """The plan of the variant."""
+        return make_plan(self.options)
+
+    @cached_property
+    def body(self):
+        """The kernel's Python function."""
+        return make_body(self.index, self.options)
+
+    def emits(self):
+        """The accesses of all variants."""
+        return {self.name: ACCESSES}
 
     def predict(self, problem):
         """What the plan predicts of a problem."""
@@ -33,5 +49,4 @@ class WarpTile(ThreadKernel):
                             whole=a and b and M % BLOCK == N % BLOCK == K % CHUNK_K == 0)
 
 
-KERNEL = WarpTile("warptile", "warp tiling in bf16 on CUDA cores, A transposed in shared memory", Options(), make_plan,
-                  make_body, lambda options: "warptile", lambda: {"warptile": ACCESSES})
+KERNEL = WarpTile("warptile", "warp tiling in bf16 on CUDA cores, A transposed in shared memory", Options())
