@@ -21,7 +21,14 @@ class LayoutError(SimlayoutError):
 
 
 class ParseError(SimlayoutError):
-    """A text is not in the layout notation, or no PTX module; the message points at the character, or at line and column."""
+    """A text is not in the layout notation, or no PTX module; the message points at the character, or at line and column.
+
+    `column` is that of the character in a text of one line, counted from 1; None where the fault has none.
+    """
+
+    def __init__(self, fault: str, column: int | None = None):
+        super().__init__(fault if column is None else f"column {column}: {fault}")
+        self.column = column
 
 
 class VerificationError(SimlayoutError):

@@ -156,7 +156,7 @@ class _Parser:
         start = max(0, at - 60)
         shown = "".join(c if c.isprintable() else " " for c in self.text[start:at + 40])
         caret = " " * (at - start)
-        raise ParseError(f"column {at + 1}: {fault}\n    {shown}\n    {caret}^") from None
+        raise ParseError(f"{fault}\n    {shown}\n    {caret}^", at + 1) from None
 
     def expected(self, what, hint=""):
         actual = "the end of the text" if self.kind == "end" else repr(self.token)

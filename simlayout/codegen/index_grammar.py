@@ -87,7 +87,7 @@ def read(text, names):
         instead = ": a function is an index as it is, and sl.Tile gives it a size" if callable(text) else ""
         raise ParseError(f"an index is text such as 'tid % 16, 8*k', not {type(text).__name__}{instead}")
     if len(text) > MAX_LENGTH:
-        raise ParseError(f"column {MAX_LENGTH + 1}: {len(text)} characters: at most {MAX_LENGTH} are read")
+        raise ParseError(f"{len(text)} characters: at most {MAX_LENGTH} are read", MAX_LENGTH + 1)
     return _Reader(_tokens(without_comments(text)), tuple(names)).whole()
 
 
@@ -108,7 +108,7 @@ def is_word(name):
 
 
 def _fail(column, fault):
-    raise ParseError(f"column {column}: {fault}")
+    raise ParseError(fault, column)
 
 
 def _tokens(text):

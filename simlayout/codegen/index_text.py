@@ -95,7 +95,7 @@ def formula(text: str, names: Collection[str] = ("row", "col")) -> "Formula":
     """
     index = parse_index(text, names)
     if len(index.trees) != 1:
-        raise ParseError(f"column 1: a formula is one value, and this has {len(index.trees)}: leave out the commas")
+        raise ParseError(f"a formula is one value, and this has {len(index.trees)}: leave out the commas", 1)
     return Formula(index)
 
 

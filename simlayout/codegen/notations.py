@@ -158,7 +158,7 @@ def sized(text, domain=None):
     for part in ends[2].split(",") if ends else ():
         size = _SIZE.fullmatch(part)
         if not size:
-            raise ParseError(f"column {ends.start(2) + 1}: {part.strip()!r} is no size: write NAME<SIZE, as in row<64")
+            raise ParseError(f"{part.strip()!r} is no size: write NAME<SIZE, as in row<64", ends.start(2) + 1)
         if sizes.setdefault(size[1], int(size[2])) != int(size[2]):
             raise LayoutError(f"{size[1]} has {size[2]} values in {text!r}, and {sizes[size[1]]} in the domain")
     if set(sizes) == {"row", "col"}:
@@ -190,7 +190,7 @@ def _is_formula(text, names=()):
     """Whether a text is a formula: it does not begin as a layout does, and is arithmetic of names, or has one of these."""
     known = _without_sizes(text) or _OF_LAYOUTS.match(text.strip())
     if not known and re.match(r"\s*(?:#ttg\b|vec\s*=)", text):
-        raise ParseError("column 1: Triton's swizzled layout is 'vec = 8, perPhase = 1, maxPhase = 8', its order [1, 0]")
+        raise ParseError("Triton's swizzled layout is 'vec = 8, perPhase = 1, maxPhase = 8', its order [1, 0]", 1)
     if known or not _LETTER.search(text):
         return False
     return _ARITHMETIC.search(text) is not None or not {"row", "col", *names}.isdisjoint(_NAME.findall(text))

@@ -10,7 +10,7 @@ from simlayout.algebra import dtype_of
 from simlayout.codegen.index_text import parse_index
 from simlayout.codegen.notations import open_names, sized
 from simlayout.codegen.tile_text import TileText, access_of_tile, tile_of_text
-from simlayout.errors import InstructionError, ParseError, SimlayoutError
+from simlayout.errors import InstructionError, SimlayoutError
 from simlayout.hardware import arch_of, instruction
 from simlayout.hardware.tables.arch import DEFAULT_ARCH
 
@@ -113,8 +113,7 @@ def blamed(field, text=""):
         raise
     except SimlayoutError as error:
         first = (str(error).splitlines() or [type(error).__name__])[0]
-        match = re.match(r"column ([0-9]{1,9}): ", first) if isinstance(error, ParseError) else None
-        raise Refusal(first, field, int(match[1]) if match else None, text) from None
+        raise Refusal(first, field, getattr(error, "column", None), text) from None
 
 
 def state_of(value):

@@ -153,7 +153,7 @@ def test_an_error_shows_the_text_with_a_caret_under_the_fault(text, column, faul
     with pytest.raises(ParseError) as caught:
         parse(text)
     first, shown, caret = str(caught.value).split("\n")
-    assert first.startswith(f"column {column}: ") and fault in first
+    assert first.startswith(f"column {column}: ") and fault in first and caught.value.column == column
     assert shown == f"    {text}" and caret == " " * (4 + column - 1) + "^"
 
 
