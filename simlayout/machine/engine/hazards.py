@@ -27,6 +27,8 @@ KINDS = {
                   f"put a {LANES_SYNC} between them{OF_OTHER_WARPS}"),
     "early write": ("{second} writes {bytes}, which {first} may still be reading ({detail})",
                     "wait for that group where it was issued, then let the writer wait for who waited"),
+    "missing fence": ("{second} reads {bytes}, which {first} of CTA {first.cta} stored, and knows so by {flag}, which a GPU "
+                      "may show first: no fence lies between these two", "put a membar.gl between them"),
     "missing proxy fence": ("{second} {does} {bytes} through the async proxy, {first} wrote them through the generic one, "
                             "and no fence lies between", "put a fence.proxy.async after the writes, before the barrier"),
     "missing wgmma fence": ("{second} takes accumulators that the thread may have touched since its last wgmma.fence",

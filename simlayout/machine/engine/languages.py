@@ -11,8 +11,10 @@ OF_OTHER_WARPS = ", or a bar.sync if lanes of other warps touch it too"
 _TRITON_BARRIER = "tl.debug_barrier() (or take fewer num_warps, if there are more threads than elements)"
 
 WORDS = {
-    NUMBA: ((LANES_SYNC, "cuda.syncwarp()"), ("bar.sync", "cuda.syncthreads()")),
-    CUDA: ((LANES_SYNC, "__syncwarp()"), ("bar.sync", "__syncthreads()")),
+    NUMBA: ((LANES_SYNC, "cuda.syncwarp()"), ("bar.sync", "cuda.syncthreads()"),
+            ("membar.gl", "cuda.threadfence()")),
+    CUDA: ((LANES_SYNC, "__syncwarp()"), ("bar.sync", "__syncthreads()"),
+           ("membar.gl", "__threadfence()")),
     TRITON: ((LANES_SYNC, _TRITON_BARRIER), (OF_OTHER_WARPS, ""), ("bar.sync", _TRITON_BARRIER)),
 }
 """Language -> ((PTX's word, its own), ...): Numba's reference of CUDA kernels, Synchronization and Thread Control; CUDA C++

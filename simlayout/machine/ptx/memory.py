@@ -7,6 +7,7 @@ from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.global_memory import GlobalPointer
 from simlayout.machine.engine.hazards import hazard
 from simlayout.machine.engine.touches import WEAK
+from simlayout.machine.engine.units import in_shared
 from simlayout.machine.ptx import half_words
 from simlayout.machine.ptx.local import PLAIN
 from simlayout.machine.ptx.space import LOCAL, PARAMETERS, RANK, SHARED, WINDOW
@@ -38,6 +39,14 @@ class MemoryTwins:
         address &= int(_LOW)
         cta = self.cta if address < RANK else self.cta.cluster.ctas[address // RANK - 1]
         return cta.first, address % RANK
+
+    def bytes_at(self, address, nbytes):
+        """(bytes, how they are told) of nbytes at what `_place_of` calls an address."""
+        if isinstance(address, tuple):
+            return address[1] + np.arange(nbytes), in_shared
+        one = np.arange(LANES) == 0
+        (allocation, _, offsets), = self.space.resolve(np.full(LANES, address, np.uint64), one, nbytes)
+        return offsets[0] - allocation.origin + np.arange(nbytes), allocation.told
 
     def load(self, space, addresses, nbytes, how=PLAIN):
         """nbytes per lane from a space: "global", "shared", "local", "const", "param" or "" (generic). how: a Manner."""

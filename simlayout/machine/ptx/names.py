@@ -13,6 +13,7 @@ from simlayout.machine.ptx.guesses import guesses
 from simlayout.machine.ptx.known import Known
 from simlayout.machine.ptx.rows import Place
 from simlayout.machine.ptx.space import LOCAL, PARAMETERS, SHARED
+from simlayout.machine.ptx.waits import waits
 
 
 def aligned(at, alignment):
@@ -60,6 +61,11 @@ class Names:
     def guesses(self):
         """As `guesses.guesses`: the ids of loads whose value a compare-and-swap checks."""
         return guesses(self.function, self.known)
+
+    @cached_property
+    def waits(self):
+        """As `waits.waits`: the ids of loads by which threads wait."""
+        return waits(self.function, self.known)
 
     @cached_property
     def _pointers(self):

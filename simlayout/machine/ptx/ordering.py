@@ -15,6 +15,7 @@ import numpy as np
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.clocks import joined
 from simlayout.machine.engine.scopes import GPU, home_of
+from simlayout.machine.ptx.published import Store
 
 ACQUIRES, RELEASES = ("acquire", "acq_rel"), ("release", "acq_rel")
 
@@ -127,16 +128,20 @@ class OrderTwins:
     def orders_nothing(self, order):
         """Whether an access surely hands on nothing, and nothing is handed on to it."""
         quiet = self.cta.launch.counters.quiet and order not in RELEASES
-        return quiet and not any(self._fenced) and not self._gave
+        return quiet and not any(self._fenced) and not self._gave and not self.program.publishes
 
     def strong_load(self, address, lane, value, order):
         """A strong load by a lane."""
         place = self.cta.launch.counters.at(address)
         if place.releases and place.releases[-1].value == value:
             self._acquire(place, lane, order)
+        if self.program.publishes:
+            self._look_at_published(address, lane, value)
 
     def strong_store(self, address, lane, value, order):
         """A strong store by a lane: what was released there before is over."""
+        if self.program.publishes:
+            self._publish(address, lane, value, order)
         place = self.cta.launch.counters.at(address)
         known = self._releases(lane, order, place)
         place.releases.clear()
@@ -148,6 +153,10 @@ class OrderTwins:
     def strong_update(self, address, lane, found, left, order, access=None):
         """An atomic by a lane, which found a value and left one: it carries on what was released before. access: its Access
         of global memory."""
+        if self.program.publishes:
+            if self.doing.waits:
+                self.running.published.saw(address, found, self.cta.clocks, LANES * self.number + lane)
+            self._publish(address, lane, left, order, self.running.published.found(address, found), False)
         place = self.cta.launch.counters.at(address)
         last = place.releases[-1] if place.releases and place.releases[-1].value == found else None
         if last is not None:
@@ -164,6 +173,40 @@ class OrderTwins:
             place.carry(left)
         if self.program.orders_nearby:
             place.nearby(left, home_of(self.cta), known, () if last is None else last.nearby)
+
+    def _publish(self, address, lane, value, order, before=None, data=True):
+        """A lane leaves a value where others may wait for it: see `published`."""
+        clocks, thread = self.cta.clocks, LANES * self.number + lane
+        epoch, knew = clocks.epochs[self.number], (clocks.met, clocks.release(np.array([thread])))
+        fenced = [knew if order in RELEASES and reach <= self.reach else known.get(lane)
+                  for reach, known in enumerate(self._fenced)]
+        store = Store(value, self.place([lane]), home_of(self.cta), thread, epoch, knew, fenced, before, data)
+        self.running.published.stored(address, store)
+
+    def _look_at_published(self, address, lane, value):
+        """A lane reads a value: a flag that it waits for, or data, of which it may know by a flag alone."""
+        clocks, thread = self.cta.clocks, LANES * self.number + lane
+        if self.doing.waits:
+            self.running.published.saw(address, value, clocks, thread)
+            return
+        found = self.running.published.unfenced(address, value, self.cta, thread)
+        if found is None or self._knows_of(found[0], lane):
+            return
+        data, flag = found
+        bytes, memory = self.bytes_at(address, len(value))
+        self.cta.launch.log.add("missing fence", data.place, self.place([lane]), bytes, memory, flag=flag.place)
+
+    def _knows_of(self, store, lane):
+        """Whether a Store happens before what a lane does now."""
+        clocks = self.cta.clocks
+        if store.home[0] == clocks.serial:
+            thread = self.threads(np.array([lane]))
+            return bool(clocks.ordered(np.array([store.thread]), store.epoch, thread)[0])
+        released = self.cta.launch.counters.released.get(store.home[0])
+        if released is None:
+            return False
+        _, counters, numbers = released.covering(np.array([store.thread]), store.epoch)
+        return bool((clocks.counted_by(self.number, counters)[lane] >= numbers).any())
 
     def _acquire(self, place, lane, order):
         release = place.releases[-1]

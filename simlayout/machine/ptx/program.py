@@ -14,6 +14,7 @@ from simlayout.machine.ptx.accumulators import Accumulators
 from simlayout.machine.ptx.arrays import Bounds
 from simlayout.machine.ptx.joined import Joined
 from simlayout.machine.ptx.rows import Lanewise
+from simlayout.machine.ptx.waits import STRONG
 
 SYSTEM_BYTES = 1024
 """Of the system's own shared memory."""
@@ -39,7 +40,8 @@ class Step:
     `beside.beside` has it, or None. meets: of bar.sync and bar.red of the whole CTA the number of the barrier, where the
     text gives it, or None. rounded: of a store the type of what it stores, if that is what arithmetic of floats has rounded.
     stops: whether it does nothing but end the kernel with an error. sunk: whether it stands before a wgmma.wait_group in the
-    text (`sunk`). within: of an access of shared memory the Bounds of its addresses, if they are known.
+    text (`sunk`). waits: whether it reads a flag, or a counter: see
+    `published`. within: of an access of shared memory the Bounds of its addresses, if they are known.
     """
 
     name: str
@@ -62,6 +64,7 @@ class Step:
     rounded: str | None = None
     stops: bool = False
     within: Bounds | None = None
+    waits: bool = False
     sunk: bool = False
 
     @property
@@ -152,6 +155,13 @@ class Program:
     def is_sequential(self):
         """Whether it has a fence.sc of the GPU."""
         return any(is_sequential(step.name) for step in self.steps)
+
+    @cached_property
+    def publishes(self):
+        """Whether it has strong stores, and what waits for some."""
+        names = [step.name.split(".") for step in self.steps]
+        stores = any(opcode == "st" and STRONG.intersection(modifiers) for opcode, *modifiers in names)
+        return stores and any(step.waits for step in self.steps)
 
     @cached_property
     def constant_rows(self):

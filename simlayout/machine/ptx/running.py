@@ -9,6 +9,7 @@ from simlayout.interrupts import apart
 from simlayout.machine.engine.cta import Residents
 from simlayout.machine.ptx.compiled.held import held_of
 from simlayout.machine.ptx.doubts import TooLong
+from simlayout.machine.ptx.published import Published
 from simlayout.machine.ptx.turns import LONG, TURN
 from simlayout.machine.ptx.warp import PtxWarp
 
@@ -59,12 +60,14 @@ class Running:
 
     shape: of the launch; limit: instructions that a warp executes at most; before: a Before, where the launch may start anew
     instead of going on by the compiled loop. loop: that, or None.
-    gathers: whether warps that come to a barrier stop in front of it.
+    gathers: whether warps that come to a barrier stop in front of it. published: what threads have stored for others that
+    wait.
     """
 
     def __init__(self, program, launch, space, shape, limit, before=None):
         self._what, self._left, self.loop, self._before = (program, launch, space), _warmth(), None, before
         self._shape, self._limit, self._whole, self.gathers = shape, limit, None, False
+        self.published = Published()
         if before is None and (compiled() or launch.doubts is not None):
             self.warm(self._left)
 

@@ -81,7 +81,8 @@ def atomic(instruction, names):
             if place.row is not None:
                 warp.put_bits(place.row, held[:, i])
 
-    return {"run": run, "within": names.bounds(operands[0])}
+    asks = target is not None and not names.known.unread(target)
+    return {"run": run, "within": names.bounds(operands[0]), "waits": asks}
 
 
 def _places(operand, type, names, place):

@@ -102,7 +102,7 @@ def load(instruction, names):
                 warp.put_bits(to, bits(values[:, i].astype(extended)))
 
     move = Move(False, space, row, int(offset), tuple(places), form.bytes, within)
-    return {"run": run, "memory": None if form.strong else move, "within": within}
+    return {"run": run, "memory": None if form.strong else move, "within": within, "waits": id(instruction) in names.waits}
 
 
 def _used(target, form, names):

@@ -1,0 +1,54 @@
+"""Loads by which threads wait: strong ones of one address in a loop that does nothing else, until another thread has stored
+what they wait for. What they read then is no data, but says that data is there."""
+
+from simlayout.machine.ptx import syntax
+from simlayout.machine.ptx.contracted import defined
+from simlayout.machine.ptx.known import Known
+
+STRONG = {"volatile", "relaxed", "acquire", "release", "mmio"}
+"""Modifiers of strong loads and stores."""
+
+_DOES = {"st", "red", "bar", "barrier", "call", "cp", "brx", "stmatrix", "wgmma", "ret", "exit"}
+"""Opcodes that loops do not have which only wait."""
+
+
+def waits(function: syntax.Function, known: Known) -> set[int]:
+    """The ids of such loads of a function, and of those of the same address outside the loop: compilers look once before it
+    begins. known: what is known of its registers.
+
+    >>> from simlayout.machine.ptx.grammar import parse
+    >>> text = ".version 9.0\\n.target sm_90\\n.address_size 64\\n.entry f() { .reg .b32 %r<9>; .reg .b64 %p; .reg .pred %q;"
+    >>> text += "WAIT: ld.volatile.global.u32 %r1, [%p]; setp.eq.s32 %q, %r1, 0; @%q bra WAIT;"
+    >>> text += "ld.volatile.global.u32 %r2, [%p+4]; ret; }"
+    >>> function = parse(text).functions["f"]
+    >>> [statement.operands[0].name for statement in function.body if id(statement) in waits(function, Known(function))]
+    ['%r1']
+    """
+    body = function.body or ()
+    loads = dict(_strong_loads(body))
+    labels = {statement.name: at for at, statement in enumerate(body) if isinstance(statement, syntax.Label)}
+    found = set()
+    for end, start in _loops(body, labels) if loads else ():
+        inside = [one for one in body[start:end] if isinstance(one, syntax.Instruction)]
+        changed = {name for one in inside for name in defined(one)}
+        if not _DOES.intersection(one.opcode for one in inside):
+            found |= {known.place(address) for at, address in loads.items()
+                      if start < at < end and getattr(address.base, "name", "") not in changed}
+    return {id(body[at]) for at, address in loads.items() if known.place(address) in found}
+
+
+def _strong_loads(body):
+    """(place, address) of each."""
+    for at, statement in enumerate(body):
+        loads = isinstance(statement, syntax.Instruction) and statement.opcode == "ld"
+        if loads and STRONG.intersection(statement.modifiers):
+            yield at, statement.operands[1]
+
+
+def _loops(body, labels):
+    """(place of a branch back, place of its label) of each."""
+    for at, statement in enumerate(body):
+        if isinstance(statement, syntax.Instruction) and statement.opcode == "bra":
+            start = labels.get(statement.operands[0].name, at)
+            if start < at:
+                yield at, start
