@@ -5,8 +5,7 @@ from cuda_kernels.kernels.hopper.epilogue import EPILOGUES
 from cuda_kernels.kernels.hopper.scaling import scales_named
 from cuda_kernels.matmul.choose.wanted import Wanted
 from cuda_kernels.matmul.finish import Finish
-from cuda_kernels.matmul.grouped import GroupedSteps
-from cuda_kernels.matmul.steps import HopperSteps, steps_for
+from cuda_kernels.matmul.steps import GroupedSteps, HopperSteps, steps_for
 from cuda_kernels.matmul.tune.asked import arrays_without_gaps
 
 

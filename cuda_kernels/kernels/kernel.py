@@ -1,7 +1,7 @@
 """GEMM kernels whose threads compute every address: a plan of all accesses, a body that calls emitted index functions."""
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from importlib import import_module
 from typing import Any
 
@@ -37,10 +37,8 @@ class ThreadKernel(Gemm):
     summary: str
     options: Any
 
-    def __reduce__(self):
-        from cuda_kernels.kernels import named
-
-        return named, (self.name, self.options)
+    def __reduce__(self):                                # without what is kept of it, which has functions
+        return type(self), tuple(getattr(self, each.name) for each in fields(self))
 
     @property
     @abstractmethod

@@ -11,7 +11,6 @@ from cuda_kernels.kernels.hopper.grouping import check_offsets, scales_of_groups
 from cuda_kernels.kernels.hopper.rules import fault_of
 from cuda_kernels.kernels.hopper.scaling import scaled_by, scales_of
 from cuda_kernels.matmul.arrays import TAKEN, look, operand
-from cuda_kernels.matmul.product import Matrices, Work
 from cuda_kernels.matmul.recipe import (
     NEW,
     RECIPES,
@@ -25,7 +24,7 @@ from cuda_kernels.matmul.recipe import (
     no_gradient,
     result_of,
 )
-from cuda_kernels.matmul.steps import INT_LIMIT, HopperSteps, steps_for
+from cuda_kernels.matmul.steps import GroupedSteps, steps_for
 from cuda_kernels.run import driver
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import DeviceError, SimlayoutError
@@ -33,37 +32,6 @@ from simlayout.kernel import Kernel
 
 KINDS = {"offsets": "offsets are int32", "scale_a": "scales are float32", "scale_b": "scales are float32"}
 """What is said of arrays of types that none of them has."""
-
-
-class GroupedSteps(HopperSteps):
-    """Steps of a grouped product, with a wgmma kernel; step_groups: bytes from the scales of one group's b to the next."""
-
-    grouped = True
-
-    def work(self, a, b, c):
-        """(the Work, False): a is one matrix, b one for each group, and all products share one c."""
-        (rows, K), (groups, _, N) = a[0], b[0]
-        of_groups, *strides = b[1]
-        return Work(Matrices(rows, K, *a[1]), Matrices(K, N, *strides, of_groups * (groups > 1)), Matrices(rows, N, *c[1]),
-                    groups, ((0, 0, 0),)), False
-
-    def orders(self, role, majors):
-        """Of rows K is contiguous: a group begins at any of them, and TMA's boxes start on 16 bytes along a line."""
-        return ("K",) if role == "a" else majors
-
-    def configure(self, kernel, wanted):
-        """The kernel that is given, grouped, else the one that is kept, else one that is chosen."""
-        if kernel is None:
-            suited = self.chosen(wanted)
-        else:
-            taken = kernel.taking(wanted.types, wanted.out, wanted.majors, wanted.scaled)
-            suited = taken.variant(grouped=True, split=False)
-        sizes = suited.options.turned(wanted.M, wanted.N)
-        most = suited.options.tiles(*sizes, wanted.matrices) * wanted.matrices       # whatever the offsets say
-        if most >= INT_LIMIT:
-            raise SimlayoutError(f"{wanted.matrices} groups of up to {wanted.M} rows may have {most} tiles: the kernels "
-                                 f"count up to {INT_LIMIT - 1}")
-        return suited
 
 
 class GroupedRecipe(Recipe):

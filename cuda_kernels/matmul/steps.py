@@ -298,6 +298,37 @@ class HopperSteps(Steps):
         return {role: maker(*of) for role, *of in used}
 
 
+class GroupedSteps(HopperSteps):
+    """Steps of a grouped product, with a wgmma kernel; step_groups: bytes from the scales of one group's b to the next."""
+
+    grouped = True
+
+    def work(self, a, b, c):
+        """(the Work, False): a is one matrix, b one for each group, and all products share one c."""
+        (rows, K), (groups, _, N) = a[0], b[0]
+        of_groups, *strides = b[1]
+        return Work(Matrices(rows, K, *a[1]), Matrices(K, N, *strides, of_groups * (groups > 1)), Matrices(rows, N, *c[1]),
+                    groups, ((0, 0, 0),)), False
+
+    def orders(self, role, majors):
+        """Of rows K is contiguous: a group begins at any of them, and TMA's boxes start on 16 bytes along a line."""
+        return ("K",) if role == "a" else majors
+
+    def configure(self, kernel, wanted):
+        """The kernel that is given, grouped, else the one that is kept, else one that is chosen."""
+        if kernel is None:
+            suited = self.chosen(wanted)
+        else:
+            taken = kernel.taking(wanted.types, wanted.out, wanted.majors, wanted.scaled)
+            suited = taken.variant(grouped=True, split=False)
+        sizes = suited.options.turned(wanted.M, wanted.N)
+        most = suited.options.tiles(*sizes, wanted.matrices) * wanted.matrices       # whatever the offsets say
+        if most >= INT_LIMIT:
+            raise SimlayoutError(f"{wanted.matrices} groups of up to {wanted.M} rows may have {most} tiles: the kernels "
+                                 f"count up to {INT_LIMIT - 1}")
+        return suited
+
+
 class MmaSteps(Steps):
     """Steps with a kernel whose threads compute every address: one matrix at a time."""
 

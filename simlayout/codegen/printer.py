@@ -3,7 +3,7 @@
 import textwrap
 from dataclasses import dataclass
 
-from simlayout.codegen.symbols import Expr, limits
+from simlayout.codegen.sums import Expr, limits
 
 WIDTH = 110
 """Columns of the lines of a function body, before it is indented."""

@@ -2,7 +2,7 @@
 
 Every node knows the range of its values and, where that is not negative, which bits they may set. What sums need of
 arithmetic is here: adding, scaling, and which of their terms a number divides. The operators are in `symbols`, which gives
-them to the nodes.
+them, and their text, to the nodes.
 """
 
 from functools import cached_property
@@ -47,11 +47,6 @@ class Expr:
 
     def __repr__(self):
         return f"<{self}: {self.lo}..{self.hi}>"
-
-    def __str__(self):
-        from simlayout.codegen.printer import expression_text
-
-        return expression_text(self)
 
 
 def limits(x):

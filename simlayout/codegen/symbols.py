@@ -18,6 +18,7 @@ remainder that cannot occur disappears. And every non-negative value knows which
 import operator
 
 from simlayout.arguments import typed
+from simlayout.codegen.printer import expression_text
 from simlayout.codegen.sums import (
     Expr,
     add,
@@ -267,6 +268,7 @@ def _operator(rule, swap):
     return apply
 
 
+Expr.__str__ = expression_text                          # type: ignore[method-assign, assignment]
 for _name, _rule in _RULES.items():
     setattr(Expr, f"__{_name}__", _operator(_rule, swap=False))
     setattr(Expr, f"__r{_name}__", _operator(_rule, swap=True))

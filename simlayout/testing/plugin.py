@@ -11,11 +11,9 @@ from functools import partial
 import pytest
 
 from simlayout.progress import Console
+from simlayout.testing.marker import MARKER, options_of
 
 ARCH = "sm_90"
-
-MARKER = ("simlayout(arch='sm_90', hazards='raise', strict=True): options of the fixture `simulate` in this test, as of "
-          "simlayout.simulate; strict=False: hazards and excess of its launches are no failure under --simlayout-strict")
 
 NO_GPU = "Numba found no GPU. `pytest --simlayout` runs the launches without one."
 
@@ -64,14 +62,6 @@ def pytest_runtest_makereport(item, call):
     if call.excinfo is not None and call.excinfo.typename == "CudaSupportError":
         report.sections.append(("simlayout", NO_GPU))
     return report
-
-
-def options_of(item):
-    """What the markers `simlayout` of a test, its class and its module say, the nearest first."""
-    found = {}
-    for marker in reversed(list(item.iter_markers("simlayout"))):
-        found |= marker.kwargs
-    return found
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from simlayout.hardware.tables.arch import cuda_arch_of
 from simlayout.programs.device import Launched, SimulatedDevice
 from simlayout.programs.numba_cuda import NumbaOnDevice
 from simlayout.testing.launches import Launches, Row, table
-from simlayout.testing.plugin import options_of
+from simlayout.testing.marker import options_of
 
 
 class LaunchFault(AssertionError):

@@ -219,6 +219,24 @@ def arrows():
     return tuple([arrow for finder in _finders().values() for arrow in finder.arrows] + list(dict.fromkeys(lazy)))
 
 
+def circles():
+    """The groups of modules that import one another in a circle, also when they are called: a frozenset for each."""
+    graph = {}
+    for arrow in arrows():
+        if not arrow.named:
+            graph.setdefault(arrow.source, set()).add(arrow.target)
+    reached = {}
+    for module in graph:
+        found, todo = set(), [module]
+        while todo:
+            new = graph.get(todo.pop(), set()) - found
+            found |= new
+            todo += new
+        reached[module] = found
+    return {frozenset(other for other in found if module in reached.get(other, ())) for module, found in reached.items()
+            if module in found}
+
+
 def unread():
     """{module: lines} of the imports whose module no text in the call names."""
     return {module: finder.unread for module, finder in _finders().items() if finder.unread}

@@ -221,7 +221,8 @@ import sys
 
 def test_what_is_loaded():
     ours = {name for name in sys.modules if name.startswith("simlayout")}
-    assert ours == {"simlayout", "simlayout.lazy", "simlayout.progress", "simlayout.testing", "simlayout.testing.plugin"}
+    assert ours == {"simlayout", "simlayout.lazy", "simlayout.progress", "simlayout.testing", "simlayout.testing.marker",
+                    "simlayout.testing.plugin"}
     assert not {"numpy", "numba"} & set(sys.modules)
 ''')
     assert code == 0, printed

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cuda_kernels.conformance.opcodes.operands import count_of, roles_of
+from cuda_kernels.conformance.opcodes.text import instruction
 from cuda_kernels.conformance.opcodes.together import Together, together
 from simlayout.machine.arithmetic.carriers import reader, writer
 from simlayout.machine.ptx.opcodes.lanes import TABLES, LaneOp, lane_op
@@ -24,6 +25,7 @@ class Case:
     modifiers: tuple[str, ...]
     target: str
     crossed: bool = False
+    room = 0
 
     @property
     def name(self) -> str:
@@ -63,6 +65,11 @@ class Case:
     def results(self) -> tuple[str, ...]:
         """The types of what the kernel stores; cc, the carry flag, as 0 or 1."""
         return self.op.results
+
+    @property
+    def lines(self) -> list[str]:
+        """What is executed with the operands in registers 2, 3, ... and leaves results in registers 0, 1, ..."""
+        return instruction(self.opcode, self.modifiers, self.sources, self.results)
 
     def compute(self, given: np.ndarray) -> list[np.ndarray]:
         """What the table makes of operands uint64 [operands, n]: 64 bits of each result, [uint64 [n]]."""

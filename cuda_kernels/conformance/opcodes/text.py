@@ -1,6 +1,8 @@
 """A kernel of PTX for every case: it loads the operands of a thread, executes the instruction, and stores what it wrote."""
 
-from cuda_kernels.conformance.opcodes.forms import AnyCase, Together
+from collections.abc import Iterable
+from typing import Any
+
 from simlayout.machine.arithmetic.carriers import width_of
 
 VERSION = "9.0"
@@ -35,9 +37,9 @@ END:
 """d12, d13: the thread's first operand and result; d11: bytes to the next one. An operand and a result take 8 bytes each."""
 
 
-def module_of(cases: list[AnyCase], target: str) -> str:
-    """A module with a kernel for each case: k0, k1, ... Its arguments: operands uint64 [operands, count], results uint64
-    [results, count], of which the low bits of the type's width are written, and the count.
+def module_of(cases: Iterable[Any], target: str) -> str:
+    """A module with a kernel for each case (of `forms`): k0, k1, ... Its arguments: operands uint64 [operands, count],
+    results uint64 [results, count], of which the low bits of the type's width are written, and the count.
 
     >>> from cuda_kernels.conformance.opcodes.forms import chosen
     >>> "mul24.lo.u32 r0, r2, r3;" in module_of(chosen(["mul24.lo.u32"]), "sm_90")
@@ -59,7 +61,7 @@ def register(name: str, i: int) -> str:
 
 def _room(case):
     """The shared memory of a case, if it has any."""
-    return f" .shared .align 16 .b8 room[{case.room}];" if getattr(case, "room", 0) else ""
+    return f" .shared .align 16 .b8 room[{case.room}];" if case.room else ""
 
 
 def _body(case):
@@ -69,7 +71,7 @@ def _body(case):
         yield "add.u64 d12, d12, d11;"
     if "cc" in sources:
         yield from _set_carry(case, 1 + len(sources))
-    yield from case.lines if isinstance(case, Together) else _instruction(case)
+    yield from case.lines
     if "cc" in results:
         yield from ("mov.u32 r9, 0;", f"{'addc' if case.by_sums else 'subc'}.u32 r9, r9, r9;", "and.b32 r9, r9, 1;")
     for i, name in enumerate(results):
@@ -91,14 +93,19 @@ def _set_carry(case, i):
     return ["mov.u32 r9, 0;", f"sub.cc.u32 r9, r9, r{i};"]
 
 
-def _instruction(case):
-    name, sources = ".".join((case.opcode, *case.modifiers)), case.op.sources
-    written = [register(name, i) for i, name in enumerate(case.op.results) if name != "cc"]
+def instruction(opcode: str, modifiers: tuple[str, ...], sources: tuple[str, ...], results: tuple[str, ...]) -> list[str]:
+    """The lines that execute an instruction of the table: of operands in registers 2, 3, ... to results in 0, 1, ...
+
+    >>> instruction("add", ("u32",), ("u32", "u32"), ("u32",))
+    ['add.u32 r0, r2, r3;']
+    """
+    name = ".".join((opcode, *modifiers))
+    written = [register(name, i) for i, name in enumerate(results) if name != "cc"]
     read = [register(name, i + 2) for i, name in enumerate(sources) if name != "cc"]
-    to = ("|" if case.opcode in ("setp", "lop3") else ", ").join(written)
-    if case.opcode == "cvt" and "bf16" in (*case.op.results, *sources):
-        return _by_bytes(name, case.op.results[0], sources[0], to, *read)
-    if case.opcode != "lop3":
+    to = ("|" if opcode in ("setp", "lop3") else ", ").join(written)
+    if opcode == "cvt" and "bf16" in (*results, *sources):
+        return _by_bytes(name, results[0], sources[0], to, *read)
+    if opcode != "lop3":
         return [f"{name} {', '.join([to, *read])};"]
     return [line for lut in range(256) for line in                    # an immediate: an instruction for each of its values
             (f"setp.eq.u32 p7, {read[3]}, {lut};", f"@p7 {name} {', '.join([to, *read[:3], str(lut), *read[4:]])};")]

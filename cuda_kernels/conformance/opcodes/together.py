@@ -9,6 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from cuda_kernels.conformance.opcodes.operands import ROLES, USUAL, WHOLE
+from cuda_kernels.conformance.opcodes.text import module_of
+from simlayout import ptx
+from simlayout.hardware.tables.arch import ARCHES
 
 CTA = 256
 """Threads of a CTA; the operands of each CTA are `CTA` neighbours, those of a warp 32."""
@@ -37,10 +40,6 @@ class Together:
 
     def compute(self, given: np.ndarray) -> list[np.ndarray]:
         """What the machine makes of operands uint64 [operands, n], n a multiple of a CTA's threads: [uint64 [n]]."""
-        from cuda_kernels.conformance.opcodes.text import module_of
-        from simlayout import ptx
-        from simlayout.hardware.tables.arch import ARCHES
-
         stored, count = np.zeros((len(self.results), given.shape[1]), np.uint64), given.shape[1]
         ptx.load(module_of([self], ARCHES["sm_90"].target))["k0"].run(count // CTA, CTA, given.copy(), stored, count)
         return list(stored)

@@ -10,9 +10,8 @@ from cuda_kernels.kernels.hopper.scaling import scales_named
 from cuda_kernels.matmul.arrays import contiguous
 from cuda_kernels.matmul.choose.wanted import Wanted
 from cuda_kernels.matmul.finish import Finish, epilogue_named
-from cuda_kernels.matmul.grouped import GroupedSteps
 from cuda_kernels.matmul.recipe import RESULTS, result_of
-from cuda_kernels.matmul.steps import HopperSteps
+from cuda_kernels.matmul.steps import GroupedSteps, HopperSteps
 from simlayout.algebra.dtypes import TYPES, did_you_mean, dtype_of
 from simlayout.errors import LayoutError, SimlayoutError
 

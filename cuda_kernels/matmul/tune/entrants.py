@@ -11,9 +11,8 @@ from cuda_kernels.kernels.hopper.epilogue import EPILOGUES
 from cuda_kernels.kernels.hopper.kernel import kernel_of
 from cuda_kernels.kernels.hopper.scaling import scales_named
 from cuda_kernels.matmul.finish import Finish
-from cuda_kernels.matmul.grouped import GroupedSteps
 from cuda_kernels.matmul.product import ALIGNED
-from cuda_kernels.matmul.steps import HopperSteps
+from cuda_kernels.matmul.steps import GroupedSteps, HopperSteps
 from cuda_kernels.matmul.tune.groups import sizes_of
 from cuda_kernels.run.turns import sets_of
 from simlayout.algebra.dtypes import TYPES

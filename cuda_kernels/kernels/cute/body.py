@@ -1,4 +1,4 @@
-"""The kernel of every `Atoms`: one body, whose instructions and index functions are the choices."""
+"""The body of every `Atoms`, whose instructions and index functions are the choices."""
 
 from cuda_kernels.intrinsics import (
     b32,
@@ -15,7 +15,7 @@ from cuda_kernels.intrinsics import (
 )
 from cuda_kernels.intrinsics.matrices import ldmatrix_sync
 from cuda_kernels.kernels.common import copy_by_halves, copy_through_registers, element, valid_bytes
-from cuda_kernels.kernels.cute.atoms import SIDE, WARP_ROWS, copy_along, copy_line
+from cuda_kernels.kernels.cute.plan import SIDE, WARP_ROWS, copy_along, copy_line
 from simlayout.hardware import mma_of
 
 
