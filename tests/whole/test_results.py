@@ -58,8 +58,9 @@ def test_repr_is_for_people_too(result):
     assert len(repr(result)) < 2200
 
 
-@pytest.mark.parametrize("result", [one for one in RESULTS if named(one) not in ("Plan", "TileResult")] + [
-    TILE, KERNEL, sl.guide.page("layouts"), sl.fragment("wgmma.m64n64k16.f32.f16.f16", "D")], ids=named)
+@pytest.mark.parametrize("result", [
+    *RESULTS, TILE, KERNEL, KERNEL.variant(stages=1).plan, ck.KERNELS["mma_crosswise"].plan, ck.KERNELS["warptile"].plan,
+    sl.guide.page("layouts"), sl.fragment("wgmma.m64n64k16.f32.f16.f16", "D")], ids=named)
 def test_results_can_be_copied_and_pickled(result):
     for made in (copy.copy(result), copy.deepcopy(result), pickle.loads(pickle.dumps(result))):
         assert str(made) == str(result) and type(made) is type(result)

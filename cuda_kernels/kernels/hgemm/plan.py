@@ -81,6 +81,21 @@ def make_copy_maps(tiling):
     return copy_a_row, copy_b_row, copy_col
 
 
+@dataclass(frozen=True)
+class Copied:
+    """Where an operand's 16 bytes that a thread copies lie: (tid, i, stage) -> the coordinate in the tile, in which the rows
+    of B stand below those of A; with there=False that in the tile of the matrix."""
+
+    tiling: Tiling = field(repr=False)
+    operand: str
+    there: bool = True
+
+    def __call__(self, tid, i, stage):
+        copy_a_row, copy_b_row, copy_col = make_copy_maps(self.tiling)
+        row = copy_a_row(tid, i) if self.operand == "A" else copy_b_row(tid, i)
+        return (row + BLOCK_ROWS * (self.operand == "B"), copy_col(tid), stage) if self.there else (row, copy_col(tid))
+
+
 def read_c_row(tid, i):
     """Row of C that a thread takes back: 2 rows per warp and step, 16 lanes per row."""
     return 32 * (tid // 32) + 2 * i + tid % 32 // 16
@@ -89,6 +104,10 @@ def read_c_row(tid, i):
 def read_c_col(tid):
     """First of its 8 columns."""
     return 8 * (tid % 16)
+
+
+def _read_c(tid, i):
+    return read_c_row(tid, i), read_c_col(tid)
 
 
 def _load_a(tid, i, ks, stage):
@@ -112,29 +131,27 @@ def make_plan(tiling, options):
     """The plan of a variant."""
     asynchronous = options.depth > 1
     copy = "cp.async.cg.16" if asynchronous else "st.shared.b128"
-    copy_a_row, copy_b_row, copy_col = make_copy_maps(tiling)
     stages, steps, ab_tile = {"stage": options.depth}, tiling.chunk_k // 16, tiling.ab_tile
     b_rows = 8 * tiling.b_matrices // 2                  # of B that an ldmatrix brings
 
     def access(label, instruction, tile, lanes, source=None, **loops):
         return Access(label, instruction, tile, lanes, {"tid": THREADS, **loops}, "f16", tiling.excess.get(label, 0), source)
 
-    def copied(operand, row, first, trips):
-        """The copies of an operand, whose rows lie in the tile from `first` on."""
-        source = Source(operand, lambda tid, i, stage: (row(tid, i), copy_col(tid)), sized=None)
-        return access(f"copy {operand}", copy, ab_tile, lambda tid, i, stage: (first + row(tid, i), copy_col(tid), stage),
-                      source if asynchronous else None, i=trips, **stages)
+    def copied(operand, trips):
+        """The copies of an operand."""
+        source = Source(operand, Copied(tiling, operand, there=False), sized=None) if asynchronous else None
+        return access(f"copy {operand}", copy, ab_tile, Copied(tiling, operand), source, i=trips, **stages)
 
     each_step = (
-        copied("A", copy_a_row, 0, 32 // tiling.below),
-        copied("B", copy_b_row, BLOCK_ROWS, 16 // tiling.below),
+        copied("A", 32 // tiling.below),
+        copied("B", 16 // tiling.below),
         access("load A", "ldmatrix.x4", ab_tile, _load_a, i=4, ks=steps, **stages),
         access("load B", f"ldmatrix.x{tiling.b_matrices}", ab_tile, _load_b if tiling.b_matrices == 2 else _load_b_wide,
                j=64 // b_rows, ks=steps, **stages),
     )
     each_tile = (
         access("store C", "st.shared.b32", tiling.c_tile, _store_c, i=4, j=8, r=2),
-        access("read C", "ld.shared.b128", tiling.c_tile, lambda tid, i: (read_c_row(tid, i), read_c_col(tid)), i=16),
+        access("read C", "ld.shared.b128", tiling.c_tile, _read_c, i=16),
     )
     agreements = ((("copy A", "copy B"), "load A"), (("copy A", "copy B"), "load B"), (("store C",), "read C"))
     stage_bytes = 2 * ab_tile.layout.stride[2] if hasattr(ab_tile, "layout") else 2 * ab_tile.stride[2]

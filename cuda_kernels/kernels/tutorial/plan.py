@@ -219,6 +219,18 @@ def make_c_maps(options, c):
     return {"store C": store_c, "store C scalar": store_c_scalar, "send C": send_c, "take C": take_c, "read C": read_c}
 
 
+@dataclass(frozen=True)
+class Coordinate:
+    """Which coordinate a thread passes in an access of a variant: (tid, loop variables) -> the first `parts` of it."""
+
+    options: Options = field(repr=False)
+    access: str
+    parts: int | None = None
+
+    def __call__(self, *point):
+        return make_maps(self.options, _coordinates, _coordinates)[self.access](*point)[:self.parts]
+
+
 def _coordinates(*at):
     return at
 
@@ -233,7 +245,7 @@ def written(tiling, options):
 
 def all_accesses(tiling, options):
     """Every access that some variant with the same warps uses, {name: Access}."""
-    maps, ab_tile, c_tile = make_maps(options, _coordinates, _coordinates), tiling.ab_tile, tiling.c_tile
+    ab_tile, c_tile = tiling.ab_tile, tiling.c_tile
     threads, deep = LANES * options.warps, 512 // (LANES * options.warps)
     across = BLOCK // options.beside
     copy = "cp.async.cg.16" if options.ab_aligned else "st.shared.b128"
@@ -256,16 +268,11 @@ def all_accesses(tiling, options):
     )
     if options.split_k:
         table += (("send C", "st.shared.b64", c_tile, "f32", pieces), ("take C", "ld.shared.b64", c_tile, "f32", pieces))
-    sources = {f"copy {operand}": _source(operand, maps) for operand in "AB"} if options.ab_aligned else {}
-    return {name: Access(name, instruction, tile, maps[name], {"tid": threads, **loops}, dtype, tiling.excess.get(name, 0),
-                         sources.get(name))
+    sources = {f"copy {operand}": Source(operand, Coordinate(options, f"copy {operand}", 2), sized=None)
+               for operand in "AB"} if options.ab_aligned else {}
+    return {name: Access(name, instruction, tile, Coordinate(options, name), {"tid": threads, **loops}, dtype,
+                         tiling.excess.get(name, 0), sources.get(name))
             for name, instruction, tile, dtype, loops in table}
-
-
-def _source(operand, maps):
-    """What the copies of an operand read: the element whose place in the tile they write."""
-    coordinates = maps[f"copy {operand}"]
-    return Source(operand, lambda tid, i, stage: coordinates(tid, i, stage)[:2], sized=None)
 
 
 def _stride(ab_tile):

@@ -73,15 +73,31 @@ def result_col(tid, j):
     return WARP_TILE * (tid // 32 % 2) + GROUP * j + COLS * (tid % 4)
 
 
+def _store_a(tid, i, e):
+    return copy_a_row(tid, i), copy_a_k(tid) + e, 0
+
+
+def _store_b(tid, i):
+    return copy_b_col(tid), copy_b_k(tid, i), 1
+
+
+def _load_a(tid, k):
+    return result_row(tid), k, 0
+
+
+def _load_b(tid, j, k):
+    return result_col(tid, j), k, 1
+
+
 def _access(name, instruction, lanes, excess=0, **loops):
     return Access(name, instruction, TILE, lanes, {"tid": THREADS, **loops}, "bf16", excess)
 
 
 ACCESSES = (
-    _access("store A", "st.shared.b16", lambda tid, i, e: (copy_a_row(tid, i), copy_a_k(tid) + e, 0), excess=3, i=4, e=4),
-    _access("store B", "st.shared.b64", lambda tid, i: (copy_b_col(tid), copy_b_k(tid, i), 1), i=4),
-    _access("load A", "ld.shared.b128", lambda tid, k: (result_row(tid), k, 0), k=CHUNK_K),
-    _access("load B", "ld.shared.b64", lambda tid, j, k: (result_col(tid, j), k, 1), j=GROUPS, k=CHUNK_K),
+    _access("store A", "st.shared.b16", _store_a, excess=3, i=4, e=4),
+    _access("store B", "st.shared.b64", _store_b, i=4),
+    _access("load A", "ld.shared.b128", _load_a, k=CHUNK_K),
+    _access("load B", "ld.shared.b64", _load_b, j=GROUPS, k=CHUNK_K),
 )
 
 
