@@ -8,12 +8,7 @@ from simlayout.cli.text import field, fit, tell
 from simlayout.errors import LayoutError
 from simlayout.hardware.matrix.diagnosis import Diagnosis, diagnose
 from simlayout.hardware.matrix.instruction_descriptor import SOURCE as INSTRUCTION_SOURCE
-from simlayout.hardware.matrix.instruction_descriptor import (
-    WORDS,
-    InstructionDescriptor,
-    fields_of,
-    instruction_descriptors,
-)
+from simlayout.hardware.matrix.instruction_descriptor import InstructionDescriptor, instruction_descriptors
 from simlayout.hardware.tables.operand_readers import operand_reader
 from simlayout.hardware.tables.tcgen05 import KINDS
 
@@ -108,11 +103,5 @@ def _instruction(bits, options):
 def _instruction_lines(bits, found):
     yield field("descriptor", f"{bits:#010x}, instruction descriptor of tcgen05.mma (sm_100)", 16)
     for made in found:
-        scaled = f", scale factors {made.scale}" if made.scale else ""
-        shape = f"D {made.m} x {made.n} of {made.d} = A of {made.a} x B of {made.b}, K {made.k}{scaled}"
-        yield field(f"kind::{made.kind}", shape, 16)
-        for name, at in sorted(fields_of(made.row).items(), key=lambda item: item[1].low):
-            value = getattr(made, name)
-            shown = ("yes" if value else "no") if isinstance(value, bool) else value
-            yield field(f"  {name}", f"{shown!s:<6} {WORDS[name]} ({at})", 16)
+        yield from (field(*line, 16) for line in made.told())
     yield field("provenance", INSTRUCTION_SOURCE, 16)

@@ -1,11 +1,10 @@
 """ncu: what Nsight Compute counted on each line of a kernel, beside the prediction for it."""
 
-import re
 from os.path import basename
 
 from simlayout.cli.options import add, add_own, integer
 from simlayout.cli.text import cut, field, fit, tell
-from simlayout.wording import by, counted
+from simlayout.wording import counted
 
 EXAMPLES = """
     simlayout ncu report.ncu-rep
@@ -33,9 +32,6 @@ NOTES = """
     wrong.
     """
 
-COLUMNS = ("line", "executions", "instructions", "wavefronts", "ideal", "excess", "sectors", "least")
-FORM = "{:>6}  {:>10}  {:>12}  {:>10}  {:>8}  {:>8}  {:>8}  {:>8}"
-TRACED = "  {:>9}  {:<12}"
 MOST_TOLD = 10
 """Lines whose verdict is explained in the text; JSON has all."""
 
@@ -81,53 +77,18 @@ def _report(found, lines):
 # ---- as text -----------------------------------------------------------------------------------------------------------
 
 def _text(found, lines):
+    from simlayout.nsight.listing import listing
+
     launch = found.launch
-    place = [f"grid {by(launch.grid)}, block {by(launch.block)}"] if launch.grid and launch.block else []
-    told = [field("kernel", re.sub(r"\[abi:[^\]]*\]", "", launch.name)),      # Numba's tag, 100 letters long
-            field("launch", ", ".join([_which(launch), *place, *filter(None, [launch.device])]))]
+    told = [field("kernel", launch.title), field("launch", launch.which)]
     if not launch.has_lines:
         told.append(field("lines", "the CSV has none" if not launch.mangled else
                           "the report knows none: compile with -lineinfo, @cuda.jit(lineinfo=True)"))
-    told += ["", *(_sass(found) if lines == "sass" else _lines(found, lines)), ""]
+    told += ["", *(_sass(found) if lines == "sass" else map(cut, listing(found, lines == "all"))), ""]
     told += [field("conflicts", _cause(cause)) for cause in found.causes()]
     told += [field("cp.async", text) for text in _copies(found)]
     told += list(_verdict(found))
     return "\n".join(told)
-
-
-def _which(launch):
-    return str(launch.number) if launch.times == 1 else f"{launch.number} and {launch.times - 1} more, added up"
-
-
-def _lines(found, lines):
-    """The listing by lines of the source."""
-    traced = found.prediction is not None
-    shown = [line for line in found.lines if line.instructions or line.verdict or lines == "all" and line.line]
-    for file in dict.fromkeys(line.file for line in shown):
-        if file:
-            yield file
-        yield cut(FORM.format(*COLUMNS) + (TRACED.format("predicted", "verdict") if traced else "") + "  source")
-        for line in shown:
-            if line.file == file:
-                cells = FORM.format(line.line or "", *_numbers(line)) + _traced(line, traced)
-                yield cut(f"{cells}  {line.source}".rstrip())
-    total = found.total()
-    if not shown:
-        yield "no access of shared memory"
-    yield (FORM.format("total", *_numbers(total)) + _traced(total, traced)).rstrip()
-
-
-def _numbers(line):
-    shared = (line.instructions, line.wavefronts, line.ideal, line.excess)
-    return (line.executions or "", *(shared if line.instructions or line.wavefronts else [""] * 4),
-            *((line.sectors, line.least) if line.sectors else [""] * 2))
-
-
-def _traced(line, traced):
-    if not traced:
-        return ""
-    predicted = line.predicted.wavefronts if line.predicted.ideal or line.verdict else ""
-    return TRACED.format(predicted, line.verdict)
 
 
 def _sass(found):

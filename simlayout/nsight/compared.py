@@ -1,16 +1,18 @@
 """A report's launch by lines of its source, beside the prediction for the same kernel."""
 
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from os.path import basename
 
 from simlayout.arguments import typed
 from simlayout.errors import SimlayoutError
+from simlayout.nsight.listing import listing
 from simlayout.nsight.predicted import Place, Prediction, Sums
 from simlayout.nsight.reports import COUNTERS, Launch, short
 from simlayout.nsight.source_page import Counted
 from simlayout.programs.report import SUMMED
+from simlayout.shown import Shown
 from simlayout.wording import by
 
 EQUAL, DIFFERENT, NOT_COMPARED = "equal", "DIFFERENT", "not compared"
@@ -72,12 +74,16 @@ class Causes:
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """A launch, line by line. prediction: None where there is no trace."""
+class Comparison(Shown):
+    """A launch, line by line. prediction: None where there is no trace. It prints as a table of the lines that access shared
+    memory."""
 
     launch: Launch
     prediction: Prediction | None
-    lines: tuple[LineCompared, ...]
+    lines: tuple[LineCompared, ...] = field(repr=False)
+
+    def __str__(self):
+        return "\n".join([str(self.launch), *listing(self)])
 
     def total(self) -> LineCompared:
         """The sums over the lines; without a verdict."""

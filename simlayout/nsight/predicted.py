@@ -11,6 +11,8 @@ from simlayout.errors import SimlayoutError
 from simlayout.hardware.tables.instructions import class_of
 from simlayout.programs.declarations import Edit
 from simlayout.programs.mend import Mend
+from simlayout.shown import Shown
+from simlayout.wording import counted
 
 if TYPE_CHECKING:
     from simlayout.machine.engine.trace import Trace
@@ -36,7 +38,7 @@ class Sums:
 
 
 @dataclass
-class Prediction:
+class Prediction(Shown):
     """One kernel of a trace. shapes: (grid, block, how many launches) of each shape; lines: {((file, line), (file, line) of
     the call that it was inlined at, ...): Sums} of the lines that access shared memory; classes: {class as of
     `Trace.totals`: Sums}, empty where they are not known; sources: {(file, line): text}; mends: what the trace of a program
@@ -44,15 +46,25 @@ class Prediction:
 
     name: str
     shapes: tuple[tuple[tuple[int, ...], tuple[int, ...], int], ...]
-    lines: dict[tuple[Place, ...], Sums] = field(default_factory=dict)
+    lines: dict[tuple[Place, ...], Sums] = field(default_factory=dict, repr=False)
     classes: dict[str, Sums] = field(default_factory=dict)
-    sources: dict[Place, str] = field(default_factory=dict)
+    sources: dict[Place, str] = field(default_factory=dict, repr=False)
     mends: tuple[Mend, ...] = ()
 
     @property
     def launches(self) -> int:
         """How many launches its numbers are sums over."""
         return sum(times for _, _, times in self.shapes)
+
+    def __str__(self):
+        """What is predicted of all lines together.
+
+        >>> print(Prediction("f", (((1, 1, 1), (32, 1, 1), 2),), {(("f.cu", 1),): Sums(8, 2)}))
+        f: 2 launches, 8 wavefronts of shared memory, ideal 2
+        """
+        total = self.total()
+        return (f"{self.name}: {counted(self.launches, 'launch')}, {total.wavefronts} wavefronts of shared memory, ideal "
+                f"{total.ideal}")
 
     def total(self) -> Sums:
         """Over all lines."""

@@ -1,6 +1,7 @@
 """Launches of kernels in a report of Nsight Compute: what every SASS instruction did, and where it stands in the source."""
 
 import os
+import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,8 @@ from typing import Any
 from simlayout.arguments import typed
 from simlayout.errors import DeviceError, SimlayoutError
 from simlayout.nsight.source_page import METRICS, Counted, named
+from simlayout.shown import Shown
+from simlayout.wording import by
 
 COUNTERS = {"ld": ("ld", "ldmatrix"), "st": ("st", "stmatrix"), "atom": ("atom",), "ldgsts": ("copy",)}
 """Operation of the hardware's counter of bank conflicts -> the classes of instructions that it covers."""
@@ -24,7 +27,7 @@ Triple = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
-class Launch:
+class Launch(Shown):
     """One launch of a kernel that a GPU ran under Nsight Compute.
 
     name: of the function, without its parameters where the report has it so; mangled: the linker's, "" where it is not
@@ -36,7 +39,7 @@ class Launch:
 
     name: str
     number: int
-    counted: dict[int, Counted]
+    counted: dict[int, Counted] = field(repr=False)
     mangled: str = ""
     grid: Triple | None = None
     block: Triple | None = None
@@ -44,6 +47,26 @@ class Launch:
     times: int = 1
     conflicts: dict[str, int] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def title(self) -> str:
+        """Its name without Numba's tag, which is 100 letters long."""
+        return re.sub(r"\[abi:[^\]]*\]", "", self.name)
+
+    @property
+    def which(self) -> str:
+        """Its number, shape and device, as far as they are known."""
+        number = str(self.number) if self.times == 1 else f"{self.number} and {self.times - 1} more, added up"
+        shape = [f"grid {by(self.grid)}, block {by(self.block)}"] if self.grid and self.block else []
+        return ", ".join([number, *shape, *filter(None, [self.device])])
+
+    def __str__(self):
+        """What was launched, and how.
+
+        >>> print(Launch("transpose", 0, {}, grid=(3, 2, 1), block=(32, 8, 1), device="NVIDIA H200"))
+        transpose: launch 0, grid 3 x 2 x 1, block 32 x 8 x 1, NVIDIA H200
+        """
+        return f"{self.title}: launch {self.which}"
 
     @property
     def accesses(self) -> dict[int, Counted]:

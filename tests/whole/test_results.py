@@ -6,15 +6,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from ncu_reports import recorded
 from places import ROOT
 
 import cuda_kernels as ck
 import simlayout as sl
 from simlayout import lessons, ptx, testing
 from simlayout.errors import MachineError
-from simlayout.hardware import FRAGMENTS, OperandTile, diagnose
+from simlayout.hardware import FRAGMENTS, OperandTile, diagnose, instruction_descriptors
 from simlayout.kernel import AccessCount
 from simlayout.machine.engine.trace import Trace
+from simlayout.nsight import compare
 
 TILE = sl.Swizzle(3, 3, 3) @ sl.Layout((16, 64), (64, 1))
 
@@ -34,7 +36,8 @@ RESULTS = [LOAD, lessons.lesson(3), lessons.measured("pairs"),
            ck.KERNELS["wgmma_persistent"].plan, ck.KERNELS["mma_tma"].plan,
            Trace((AccessCount("tile", "ld.shared.b32", 4, 128, 4, file="kernels.py", line=7),)),
            sl.search_plan(KERNEL.plan)[0], diagnose(0x4000404000010040, depth=64),
-           sl.fragment("m16n8k16.f32.f16.f16.f32", "A"), sl.fragment("tcgen05.ld.32x32b.x8")]
+           sl.fragment("m16n8k16.f32.f16.f16.f32", "A"), sl.fragment("tcgen05.ld.32x32b.x8"),
+           *instruction_descriptors(0x08400010), recorded()["transpose_naive"], compare(recorded()["transpose_naive"])]
 
 
 def named(one):

@@ -1,6 +1,7 @@
 """The 32-bit instruction descriptor of tcgen05.mma: types, shape, orders, scale factors (PTX ISA, tcgen05: Instruction
 Descriptor; CUTLASS, UMMA::InstrDescriptor and InstrDescriptorBlockScaled)."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from simlayout.arguments import typed
@@ -8,6 +9,7 @@ from simlayout.errors import InstructionError, require_ints
 from simlayout.hardware.tables.operand_readers import READERS, Bits
 from simlayout.hardware.tables.provenance import Provenance
 from simlayout.hardware.tables.tcgen05 import KINDS, Kind, kind_of, shapes_of
+from simlayout.shown import Shown
 
 SOURCE = Provenance("documented", "PTX ISA, tcgen05: Instruction descriptor; equal to CUTLASS's UMMA::InstrDescriptor and "
                     "InstrDescriptorBlockScaled")
@@ -43,7 +45,7 @@ WORDS = {
 
 @typed(InstructionError)
 @dataclass(frozen=True)
-class InstructionDescriptor:
+class InstructionDescriptor(Shown):
     """What tcgen05.mma multiplies. kind: as in KINDS. a, b, d: element types. m, n: of D. a_major, b_major: "K" or "MN".
     selector: of sparse metadata. max_shift: 0, 8, 16 or 32 columns. scale: type of the scale factors, None without any;
     scale_a_id, scale_b_id: the byte of their TMEM columns at which they begin (bits 30-31 of the scales' addresses).
@@ -81,6 +83,19 @@ class InstructionDescriptor:
         require_ints(InstructionError, f"tcgen05.mma.kind::{self.row.name}", **numbers)
         if faults := _faults(self):
             raise InstructionError(f"tcgen05.mma.kind::{self.row.name}: {'; '.join(faults)}")
+
+    def told(self) -> Iterator[tuple[str, str]]:
+        """(label, text) of each line that tells it."""
+        scaled = f", scale factors {self.scale}" if self.scale else ""
+        shape = f"D {self.m} x {self.n} of {self.d} = A of {self.a} x B of {self.b}, K {self.k}{scaled}"
+        yield f"kind::{self.kind}", shape
+        for name, at in sorted(fields_of(self.row).items(), key=lambda item: item[1].low):
+            value = getattr(self, name)
+            shown = ("yes" if value else "no") if isinstance(value, bool) else value
+            yield f"  {name}", f"{shown!s:<6} {WORDS[name]} ({at})"
+
+    def __str__(self):
+        return "\n".join(f"{label:<15} {text}" for label, text in self.told())
 
     @property
     def row(self) -> Kind:
