@@ -20,14 +20,17 @@ AGAIN:
 {step}
 bra AGAIN;"""
 
-STEPS = {"plain": "add.u32 %r1, %r1, 1;", "memory": "add.u32 %r1, %r1, 1; st.shared.u32 [tile], %r1;",
+STEPS = {"counter": "add.u32 %r1, %r1, 1; setp.eq.u32 %p1, %r1, 0; @%p1 ret;",
+         "memory": "add.u32 %r1, %r1, 1; st.shared.u32 [tile], %r1;",
          "barrier": "add.u32 %r1, %r1, 1; bar.sync 0;",
          "divergent": "add.u32 %r1, %r1, 1; and.b32 %r2, %r1, 4; setp.eq.u32 %p1, %r2, 0; @%p1 bra AGAIN;"}
 """What goes on for ever and never comes back to the same registers and memory."""
 
 IDLE = {"nothing": "", "two steps": "xor.b32 %r1, %r1, 1; setp.eq.u32 %p1, %r1, 0; @%p1 bra AGAIN;",
-        "reads": "ld.shared.u32 %r2, [tile];", "writes what is its own": "st.local.u32 [own], %r3;"}
-"""What comes back to the same, so that nothing but another warp could end it."""
+        "reads": "ld.shared.u32 %r2, [tile];", "writes what is its own": "st.local.u32 [own], %r3;",
+        "counts": "add.u32 %r1, %r1, 1;", "counts what it reads": "ld.shared.u32 %r2, [tile]; add.u32 %r1, %r1, %r2;"
+                                                                  "mad.lo.u32 %r4, %r1, 3, %r4; add.u32 %r5, %r5, 1;"}
+"""What comes back to the same, but for what nothing depends on, so that nothing but another warp could end it."""
 
 
 def endless(step, **options):
@@ -63,6 +66,16 @@ def test_a_loop_in_which_nothing_changes_ends_by_itself_with_one_line_that_names
     assert str(ended.value).count("(loop.cu:9)") == 1 and "\n" not in str(ended.value)
     with pytest.raises(MachineError, match="has executed 5000 instructions"):
         endless(step, limit=5000)
+
+
+def test_a_warp_that_counts_barriers_long_before_it_sets_what_another_one_waits_for_is_no_deadlock():
+    body = """st.volatile.shared.u32 [tile], 0; bar.sync 0;
+mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 32; mov.u32 %r2, 0;
+AGAIN: bar.sync 0; add.u32 %r2, %r2, 1; ld.volatile.shared.u32 %r3, [tile];
+bar.sync 0; setp.eq.u32 %p2, %r2, 9000; and.pred %p3, %p1, %p2; @%p3 st.volatile.shared.u32 [tile], 1;
+setp.ne.u32 %p4, %r3, 1; @%p4 bra AGAIN; ret;"""
+    text = module(body.replace("; ", ";\n"), before=".shared .align 4 .b32 tile;")
+    assert sl.ptx.load(text).entry().run(1, 64, hazards="off").executed
 
 
 def test_a_limit_that_the_program_does_not_reach_changes_nothing():

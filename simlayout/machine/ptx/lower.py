@@ -216,7 +216,7 @@ class Lowering:
         return Program(entry, self.steps, places, self.names[entry].start, end, self._rows,
                        {row: bits for bits, row in self._constants.items()},
                        {row: name for name, row in self._specials.items()}, self.local_bytes, self.static_shared,
-                       self.dynamic_at, self.accumulators, self._register_bounds(), self.reserved_at)
+                       self.dynamic_at, self.accumulators, self._register_bounds(), self.reserved_at, self._uses)
 
     def _register_bounds(self):
         """(least, most) registers of a thread at launch: what setmaxnreg.dec leaves, .inc gives, or None."""

@@ -94,7 +94,8 @@ class Program:
     more: past the end); start: where it begins; constants: {row: bits}; specials: {row: name}; register_rows: how many rows;
     local_bytes: of each thread; static_shared, dynamic_at: bytes of shared variables, and where dynamic shared memory
     begins; accumulators: registers that wgmma adds to; register_bounds: least and most of a thread at launch, as its
-    setmaxnreg say; reserved_at: where the system's shared memory begins, None if nothing uses it; parameters: their bytes,
+    setmaxnreg say; reserved_at: where the system's shared memory begins, None if nothing uses it; uses: of each step the set
+    of rows that it reads and writes, but for its guard; parameters: their bytes,
     and executed: how often each step was, of a launch; encoded: {whether it is watched: its Encoded}; started: (of which
     launch, how its CTAs begin: `compiled.whole.started`)."""
 
@@ -112,6 +113,7 @@ class Program:
     accumulators: Accumulators = field(default_factory=Accumulators)
     register_bounds: tuple = (None, None)
     reserved_at: int | None = None
+    uses: list = field(default_factory=list)
     parameters: np.ndarray = field(default_factory=lambda: np.zeros(0, np.uint8))
     executed: list = field(default_factory=list)
     encoded: dict = field(default_factory=dict)
@@ -139,6 +141,25 @@ class Program:
                 todo.append(block + 1)
             todo += [target[0] for target in getattr(jump, "targets", ())]
         return False
+
+    def meets_others(self, steps):
+        """Whether some steps (a set) have a barrier, behind which other warps go on too."""
+        names = (self.steps[at].name for at in steps)
+        return any(name.startswith(("bar.", "barrier.")) and ".warp." not in name for name in names)
+
+    def deciding(self, steps):
+        """int64 [n]: the rows of registers on which it depends what some steps (a set) do, but for arithmetic: where they
+        go, and what they do with memory."""
+        made = [self.steps[at] for at in steps if self.steps[at].lanewise is not None]
+        which = {row for at in steps if self.steps[at].lanewise is None for row in self.uses[at]}
+        which |= {self.steps[at].guard for at in steps}
+        size = -1
+        while size < len(which):
+            size = len(which)
+            for step in made:
+                if not which.isdisjoint(place.row for place in step.lanewise.results):
+                    which |= {place.row for place in (*step.lanewise.sources, *step.lanewise.results)}
+        return np.array(sorted(which - {None}), np.int64)
 
     @cached_property
     def narrow(self):

@@ -9,7 +9,7 @@ TURN = 32
 """Instructions after which a warp lets the others go on: so warps stay about as close to one another as on a GPU, and what a
 program does that orders them nowhere comes out as it mostly does there."""
 
-IDLE = 1 << 16
+IDLE = 1 << 14
 """Instructions that a warp executes without a change in memory, before it is looked at whether it ever will change any."""
 
 MOST_POLLS = 1000
@@ -88,18 +88,18 @@ class PtxTurns:
         self.finished = not warp.parts
 
     def _look_for_a_loop(self):
-        """Nothing in memory has changed for long: if the warp comes back to the same place with the same registers, it
-        goes on like that until another warp changes something."""
+        """Nothing in memory has changed for long: if the warp comes back to the same place with the same registers, but for
+        those on which nothing depends that it did on the way, it goes on like that until another warp changes something."""
         warp, launch = self.warp, self.warp.cta.launch
-        start, changes, clock, seen = None, launch.changes, launch.clock, False
+        changes, clock = launch.changes, launch.clock
+        start, rows, way, seen = _places(warp), warp.rows.copy(), set(), False
 
         def again():
-            nonlocal start, seen
-            now = [(part.at, part.lanes.tobytes()) for part in warp.parts], warp.rows.tobytes()
-            if start is None:
-                start = now
-                return False
-            seen = now == start
+            nonlocal seen
+            if way and _places(warp) == start and not warp.program.meets_others(way):
+                which = warp.program.deciding(way)
+                seen = np.array_equal(rows[which], warp.rows[which])
+            way.update(part.at for part in warp.parts)
             return seen
 
         self._run(LONGEST_LOOP, again)
@@ -129,3 +129,8 @@ class PtxTurns:
 
     def cancel(self):
         """Nothing is left behind."""
+
+
+def _places(warp):
+    """Where the parts of a warp stand, and which lanes they have."""
+    return [(part.at, part.lanes.tobytes()) for part in warp.parts]
