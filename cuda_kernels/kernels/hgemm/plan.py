@@ -82,18 +82,23 @@ def make_copy_maps(tiling):
 
 
 @dataclass(frozen=True)
-class Copied:
-    """Where an operand's 16 bytes that a thread copies lie: (tid, i, stage) -> the coordinate in the tile, in which the rows
-    of B stand below those of A; with there=False that in the tile of the matrix."""
+class Read:
+    """The 16 bytes that a thread copies, in its operand: (tid, i, stage) -> (row, column)."""
 
     tiling: Tiling = field(repr=False)
     operand: str
-    there: bool = True
 
     def __call__(self, tid, i, stage):
         copy_a_row, copy_b_row, copy_col = make_copy_maps(self.tiling)
-        row = copy_a_row(tid, i) if self.operand == "A" else copy_b_row(tid, i)
-        return (row + BLOCK_ROWS * (self.operand == "B"), copy_col(tid), stage) if self.there else (row, copy_col(tid))
+        return copy_a_row(tid, i) if self.operand == "A" else copy_b_row(tid, i), copy_col(tid)
+
+
+class Written(Read):
+    """The same in shared memory, where the rows of B stand below those of A: (tid, i, stage) -> (row, column, stage)."""
+
+    def __call__(self, tid, i, stage):
+        row, col = super().__call__(tid, i, stage)
+        return row + BLOCK_ROWS * (self.operand == "B"), col, stage
 
 
 def read_c_row(tid, i):
@@ -139,8 +144,8 @@ def make_plan(tiling, options):
 
     def copied(operand, trips):
         """The copies of an operand."""
-        source = Source(operand, Copied(tiling, operand, there=False), sized=None) if asynchronous else None
-        return access(f"copy {operand}", copy, ab_tile, Copied(tiling, operand), source, i=trips, **stages)
+        source = Source(operand, Read(tiling, operand), sized=None) if asynchronous else None
+        return access(f"copy {operand}", copy, ab_tile, Written(tiling, operand), source, i=trips, **stages)
 
     each_step = (
         copied("A", 32 // tiling.below),

@@ -221,14 +221,20 @@ def make_c_maps(options, c):
 
 @dataclass(frozen=True)
 class Coordinate:
-    """Which coordinate a thread passes in an access of a variant: (tid, loop variables) -> the first `parts` of it."""
+    """Which coordinate a thread passes in an access of a variant: (tid, loop variables) -> it."""
 
     options: Options = field(repr=False)
     access: str
-    parts: int | None = None
 
     def __call__(self, *point):
-        return make_maps(self.options, _coordinates, _coordinates)[self.access](*point)[:self.parts]
+        return make_maps(self.options, _coordinates, _coordinates)[self.access](*point)
+
+
+class Element(Coordinate):
+    """The same of a copy, in the operand that it reads: (tid, loop variables) -> (row, column)."""
+
+    def __call__(self, *point):
+        return super().__call__(*point)[:2]
 
 
 def _coordinates(*at):
@@ -268,7 +274,7 @@ def all_accesses(tiling, options):
     )
     if options.split_k:
         table += (("send C", "st.shared.b64", c_tile, "f32", pieces), ("take C", "ld.shared.b64", c_tile, "f32", pieces))
-    sources = {f"copy {operand}": Source(operand, Coordinate(options, f"copy {operand}", 2), sized=None)
+    sources = {f"copy {operand}": Source(operand, Element(options, f"copy {operand}"), sized=None)
                for operand in "AB"} if options.ab_aligned else {}
     return {name: Access(name, instruction, tile, Coordinate(options, name), {"tid": threads, **loops}, dtype,
                          tiling.excess.get(name, 0), sources.get(name))
