@@ -1,6 +1,6 @@
 """The main job: predict, verify, emit, run, check, compare. `simlayout gemm` prints what this returns."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -9,35 +9,57 @@ from cuda_kernels.run.runner import backend, run
 from simlayout.codegen import check_njit, emit
 from simlayout.errors import SimlayoutError
 from simlayout.kernel import Problem
+from simlayout.shown import Shown
 
 
 @dataclass(frozen=True)
-class Report:
+class Report(Shown):
     """What one run of the main job found.
 
-    rows: per access (name, instruction, predicted AccessCount, executed AccessCount or None). checks: sentences of
-    what was proved or compared. error: largest |C - reference| over its bound (at most 1 when correct).
+    rows: per access the predicted AccessCount, and the executed one or None. checks: sentences of what was proved or
+    compared. error: largest |C - reference| over its bound (at most 1 when correct).
     """
 
     kernel: str
     options: dict
     problem: tuple
     device: str
-    prediction: object
-    rows: tuple
-    checks: tuple
+    prediction: object = field(repr=False)
+    rows: tuple = field(repr=False)
+    checks: tuple = field(repr=False)
     error: float
     timing: dict
 
     @property
     def ok(self):
         """C is right and every executed count equals its prediction."""
-        return self.error <= 1 and all(counted is None or predicted.agrees(counted) for *_, predicted, counted in self.rows)
+        return self.error <= 1 and all(counted is None or predicted.agrees(counted) for predicted, counted in self.rows)
+
+    def __str__(self):
+        """The table of the accesses, at most 100 columns: bytes, too, where TMA and wgmma access shared memory.
+
+        "each" is the excess of one instruction; "executed" says whether the CPU machine counted what was predicted.
+        """
+        engines = any(predicted.bytes for predicted, _ in self.rows)
+        executed = any(counted is not None for _, counted in self.rows)
+        head = (f"{'access':<11}{'instruction':<31}{'instructions':>13}{'wavefronts':>12}{'TMA bytes':>14}" if engines else
+                f"{'access':<15}{'instruction':<16}{'instructions':>13}{'wavefronts':>12}{'ideal':>12}{'excess':>10}{'each':>6}")
+        lines = [head + "  executed" * executed]
+        for c, counted in self.rows:
+            line = (f"{c.name:<11}{c.instruction:<31}{c.instructions:>13}{c.wavefronts or '':>12}"
+                    f"{c.bytes or '':>14}" if engines else
+                    f"{c.name:<15}{c.instruction:<16}{c.instructions:>13}{c.wavefronts:>12}{c.ideal:>12}"
+                    f"{c.excess:>10}{c.excess_per_instruction:>6.3g}")
+            if executed:
+                line += "  missing" if counted is None else "  equal" if c.agrees(counted) else \
+                    f"  {counted.instructions} / {counted.wavefronts} / {counted.bytes if engines else counted.ideal}"
+            lines.append(line.rstrip())
+        return "\n".join(lines)
 
     def as_dict(self):
         """Plain values, for JSON."""
-        executed = {name: {"instructions": d.instructions, "wavefronts": d.wavefronts, "ideal": d.ideal}
-                    | ({"bytes": d.bytes} if d.bytes else {}) for name, _, _, d in self.rows if d is not None}
+        executed = {predicted.name: {"instructions": d.instructions, "wavefronts": d.wavefronts, "ideal": d.ideal}
+                    | ({"bytes": d.bytes} if d.bytes else {}) for predicted, d in self.rows if d is not None}
         return {"kernel": self.kernel, "options": self.options, "problem": dict(zip("MNK", self.problem)),
                 "device": self.device, "ok": self.ok, "prediction": self.prediction.as_dict(), "executed": executed or None,
                 "checks": list(self.checks), "error_over_bound": self.error, **self.timing}
@@ -55,7 +77,7 @@ def main_job(kernel, M, N, K, device="auto", seed=0, progress=None, say=lambda l
     >>> report = main_job(named("mma_permuted"), 256, 128, 32, device="cpu")
     >>> report.ok
     True
-    >>> print(table(report).splitlines()[3])
+    >>> print(str(report).splitlines()[3])
     load A         ldmatrix.x4                64         256         256         0     0  equal
     """
     problem = Problem(M, N, K, sms=backend(kernel, device).sms)
@@ -76,7 +98,7 @@ def main_job(kernel, M, N, K, device="auto", seed=0, progress=None, say=lambda l
     result = run(kernel, a, b.T, device=device, progress=progress)
     error, how = compare(result.c, a, b, getattr(kernel.options, "accumulate", "f32"), generator)
     say(f"correct    {how}" if error <= 1 else f"WRONG      {how}")
-    rows = tuple((c.name, c.instruction, c, _executed_as(c, result.trace)) for c in prediction.counts)
+    rows = tuple((c, _executed_as(c, result.trace)) for c in prediction.counts)
     timing = time_on_gpu(kernel, M, N, K) if result.trace is None else {}
     return Report(kernel.name, vars(kernel.options).copy(), (M, N, K), result.device, prediction, rows,
                   (*checks, how), error, timing)
@@ -112,25 +134,3 @@ def time_on_gpu(kernel, M, N, K):
     from cuda_kernels.bench import compare_with_cublas
 
     return compare_with_cublas([kernel], M, N, K)[0]
-
-
-def table(report):
-    """The per-access table of a Report as text, at most 100 columns: bytes, too, where TMA and wgmma access shared memory.
-
-    "each" is the excess of one instruction; "executed" says whether the CPU machine counted what was predicted.
-    """
-    engines = any(predicted.bytes for _, _, predicted, _ in report.rows)
-    executed = any(counted is not None for *_, counted in report.rows)
-    head = (f"{'access':<11}{'instruction':<31}{'instructions':>13}{'wavefronts':>12}{'TMA bytes':>14}" if engines else
-            f"{'access':<15}{'instruction':<16}{'instructions':>13}{'wavefronts':>12}{'ideal':>12}{'excess':>10}{'each':>6}")
-    lines = [head + "  executed" * executed]
-    for name, instruction, predicted, counted in report.rows:
-        line = (f"{name:<11}{instruction:<31}{predicted.instructions:>13}{predicted.wavefronts or '':>12}"
-                f"{predicted.bytes or '':>14}" if engines else
-                f"{name:<15}{instruction:<16}{predicted.instructions:>13}{predicted.wavefronts:>12}{predicted.ideal:>12}"
-                f"{predicted.excess:>10}{predicted.excess_per_instruction:>6.3g}")
-        if executed:
-            line += "  missing" if counted is None else "  equal" if predicted.agrees(counted) else \
-                f"  {counted.instructions} / {counted.wavefronts} / {counted.bytes if engines else counted.ideal}"
-        lines.append(line.rstrip())
-    return "\n".join(lines)

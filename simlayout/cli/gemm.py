@@ -138,7 +138,7 @@ def _line(label, value):
 
 def _ending(report):
     """The table, the times if there are any, and the verdict."""
-    lines = [_line("device", report.device), "", registry.table_of_job(report), ""]
+    lines = [_line("device", report.device), "", str(report), ""]
     timing = report.timing
     if "tflops" in timing:
         share = f", {timing['share']:.3f} of cuBLAS ({timing['cublas_tflops']:.1f})" if "share" in timing else ""

@@ -18,7 +18,6 @@ HOMES = {
     "run": "cuda_kernels.run.runner:run",
     "rounded": "cuda_kernels.run.check:rounded",
     "main_job": "cuda_kernels.job:main_job",
-    "table_of_job": "cuda_kernels.job:table",
     "gpu_problem": "cuda_kernels.run.device:gpu_problem",
     "time_estimate": "cuda_kernels.run.estimates:time_estimate",
     "require_memory": "cuda_kernels.run.estimates:require_memory",

@@ -11,6 +11,7 @@ from places import ROOT
 
 import cuda_kernels as ck
 import simlayout as sl
+from cuda_kernels.job import main_job
 from simlayout import lessons, ptx, testing
 from simlayout.errors import MachineError
 from simlayout.hardware import FRAGMENTS, OperandTile, diagnose, instruction_descriptors
@@ -37,7 +38,8 @@ RESULTS = [LOAD, lessons.lesson(3), lessons.measured("pairs"),
            Trace((AccessCount("tile", "ld.shared.b32", 4, 128, 4, file="kernels.py", line=7),)),
            sl.search_plan(KERNEL.plan)[0], diagnose(0x4000404000010040, depth=64),
            sl.fragment("m16n8k16.f32.f16.f16.f32", "A"), sl.fragment("tcgen05.ld.32x32b.x8"),
-           *instruction_descriptors(0x08400010), recorded()["transpose_naive"], compare(recorded()["transpose_naive"])]
+           *instruction_descriptors(0x08400010), recorded()["transpose_naive"], compare(recorded()["transpose_naive"]),
+           main_job(KERNEL, 256, 128, 32, device="cpu")]
 
 
 def named(one):
