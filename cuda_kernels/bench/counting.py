@@ -7,21 +7,15 @@ and on the GPU if there is one (from NumPy arrays, and from arrays that are ther
 and Numba's compilation is not timed.
 """
 
-import json
-import os
-import platform
 import subprocess
 import sys
 import time
 import tracemalloc
-from datetime import date
-from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 
 import numpy as np
 
 from cuda_kernels.bench.command import ended_by, recording_parser_of
-from simlayout.files import write_whole
+from cuda_kernels.bench.computer import about, headline, installed, told
 from simlayout.hardware import analyze
 from simlayout.hardware.banks import analysis
 from simlayout.hardware.banks.sweep import gpu_problem, wavefronts_on_gpu
@@ -31,7 +25,6 @@ from simlayout.hardware.tables.instructions import instruction
 INSTRUCTIONS = ("ld.shared.b32", "ld.shared.b64", "ld.shared.b128", "ldmatrix.x4", "st.shared.b32", "red.shared.add.u32")
 SINGLE = ("ld.shared.b32", "ld.shared.b128", "ldmatrix.x4")
 PEER_BYTES = {"ld.shared.b32": 4, "ld.shared.b128": 16}
-PACKAGES = ("numpy", "numba", "numba-cuda", "tensor-layouts")
 
 
 def random_addresses(name, n, dtype=np.int32):
@@ -129,28 +122,9 @@ def room(n):
     return peaks
 
 
-def installed(package):
-    """Its version, or None."""
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
-
-
-def cpu():
-    """The CPU's name."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or platform.machine()
-
-
 def measure(n):
     """All of it, as plain values."""
-    report = {"date": date.today().isoformat(), "cpu": cpu(), "cores": os.cpu_count(), "python": platform.python_version(),
-            "versions": {package: installed(package) for package in PACKAGES},
-            "command": f"python -m cuda_kernels.bench.counting --accesses {n}", "accesses": n, "bulk": bulk(n)}
+    report = about(f"python -m cuda_kernels.bench.counting --accesses {n}") | {"accesses": n, "bulk": bulk(n)}
     if installed("tensor-layouts"):
         report["tensor-layouts"] = peer()
     return report | {"single_us": single(), "import_s": importing(), "room_bytes": room(n)}
@@ -158,8 +132,7 @@ def measure(n):
 
 def table(report):
     """The measurement as lines of text."""
-    packages = ", ".join(f"{name} {v}" for name, v in report["versions"].items() if v)
-    lines = [f"{report['cpu']}, {report['cores']} cores, Python {report['python']}, {packages}; {report['date']}", "",
+    lines = [headline(report), "",
              "million accesses a second, random addresses" + "".join(f"{path:>20}" for path in report["bulk"])]
     for name in INSTRUCTIONS:
         lines.append(f"  {name:41}" + "".join(f"{rates[name] / 1e6:20.1f}" for rates in report["bulk"].values()))
@@ -181,10 +154,7 @@ def main(arguments=None):
     parser = recording_parser_of("cuda_kernels.bench.counting", __doc__)
     parser.add_argument("--accesses", type=int, default=4_000_000, metavar="N", help="in bulk (default: %(default)s)")
     chosen = parser.parse_args(arguments)
-    report = measure(chosen.accesses)
-    if chosen.json:
-        write_whole(chosen.json, json.dumps(report, indent=1) + "\n")
-    print(table(report))
+    told(measure(chosen.accesses), table, chosen.json)
 
 
 if __name__ == "__main__":

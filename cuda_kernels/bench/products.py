@@ -8,20 +8,15 @@ processes matter little; the best of several turns is reported, and Numba's comp
 ways are compared, bit by bit.
 """
 
-import json
 import math
-import os
-import platform
 import time
-from datetime import date
 
 import numpy as np
 
 from cuda_kernels.bench.command import ended_by, recording_parser_of
-from cuda_kernels.bench.counting import PACKAGES, cpu, installed
+from cuda_kernels.bench.computer import about, headline, told
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import SimlayoutError
-from simlayout.files import write_whole
 from simlayout.machine.engine.matrices import mma as mma_of_registers
 from simlayout.numerics import arithmetic, gemm, mma, tensor_op, warp_mma
 
@@ -95,9 +90,7 @@ def one(name):
 
 def measure():
     """All of it, as plain values."""
-    report = {"date": date.today().isoformat(), "cpu": cpu(), "cores": os.cpu_count(), "python": platform.python_version(),
-              "versions": {package: installed(package) for package in PACKAGES},
-              "command": "python -m cuda_kernels.bench.products", "products_per_s": {}, "one_mma_us": {}}
+    report = about("python -m cuda_kernels.bench.products") | {"products_per_s": {}, "one_mma_us": {}}
     before = arithmetic.PATIENCE
     try:
         for name in INSTRUCTIONS:
@@ -126,9 +119,7 @@ def both(name, action):
 
 def table(report):
     """The measurement as lines of text."""
-    packages = ", ".join(f"{name} {v}" for name, v in report["versions"].items() if v)
-    lines = [f"{report['cpu']}, {report['cores']} cores, Python {report['python']}, {packages}; {report['date']}", "",
-             f"{'million multiply-adds a second, one core':42}{'NumPy':>10}{'Numba':>10}{'ratio':>8}"]
+    lines = [headline(report), "", f"{'million multiply-adds a second, one core':42}{'NumPy':>10}{'Numba':>10}{'ratio':>8}"]
     for name, rates in report["products_per_s"].items():
         slow, fast = (rates[way] / 1e6 for way in WAYS)
         lines.append(f"  {name:40}{slow:10,.0f}{fast:10,.0f}{fast / slow:8.1f}")
@@ -143,10 +134,7 @@ def main(arguments=None):
     """The command."""
     parser = recording_parser_of("cuda_kernels.bench.products", __doc__)
     chosen = parser.parse_args(arguments)
-    report = measure()
-    if chosen.json:
-        write_whole(chosen.json, json.dumps(report, indent=1) + "\n")
-    print(table(report))
+    told(measure(), table, chosen.json)
 
 
 if __name__ == "__main__":

@@ -8,19 +8,15 @@ grids take it many minutes. Results are compared with NumPy's. Times are wall-cl
 """
 
 import argparse
-import json
 import os
-import platform
 import subprocess
 import sys
 import time
-from datetime import date
 
 import numpy as np
 
 from cuda_kernels.bench.command import ended_by, recording_parser_of
-from cuda_kernels.bench.counting import PACKAGES, cpu, installed
-from simlayout.files import write_whole
+from cuda_kernels.bench.computer import about, headline, told
 
 
 def kernels():
@@ -73,9 +69,7 @@ def on_the_machine(name):
 
 def measure(ctas):
     """All of it, as plain values."""
-    report = {"date": date.today().isoformat(), "cpu": cpu(), "cores": os.cpu_count(), "python": platform.python_version(),
-              "versions": {package: installed(package) for package in PACKAGES},
-              "command": f"python -m cuda_kernels.bench.simulators --ctas {ctas}", "cudasim_ctas": ctas, "kernels": {}}
+    report = about(f"python -m cuda_kernels.bench.simulators --ctas {ctas}") | {"cudasim_ctas": ctas, "kernels": {}}
     for name in kernels():
         command = [sys.executable, "-m", "cuda_kernels.bench.simulators", "--child", name, "--ctas", str(ctas)]
         simulated = os.environ | {"NUMBA_ENABLE_CUDASIM": "1"}
@@ -90,8 +84,7 @@ def measure(ctas):
 def table(report):
     """The measurement as lines of text."""
     head = f"{'seconds':24}{'CUDASIM':>10}{'machine':>10}{'ratio':>8}{'hazards':>10}{'ratio':>8}"
-    lines = [f"{report['cpu']}, {report['cores']} cores, Python {report['python']}; {report['date']}", "",
-             f"{head}{'instructions a second':>24}"]
+    lines = [headline(report), "", f"{head}{'instructions a second':>24}"]
     for name, row in report["kernels"].items():
         slow, off, on = row["cudasim_s"], row["hazards off_s"], row["hazards_s"]
         rates = " / ".join(f"{row['warp_instructions'] / seconds / 1000:,.0f}k" for seconds in (off, on))
@@ -108,10 +101,7 @@ def main(arguments=None):
     if chosen.child:
         print(in_cudasim(chosen.child, chosen.ctas))
         return
-    report = measure(chosen.ctas)
-    if chosen.json:
-        write_whole(chosen.json, json.dumps(report, indent=1) + "\n")
-    print(table(report))
+    told(measure(chosen.ctas), table, chosen.json)
 
 
 if __name__ == "__main__":
