@@ -39,7 +39,7 @@ RESULTS = [LOAD, lessons.lesson(3), lessons.measured("pairs"),
            sl.search_plan(KERNEL.plan)[0], diagnose(0x4000404000010040, depth=64),
            sl.fragment("m16n8k16.f32.f16.f16.f32", "A"), sl.fragment("tcgen05.ld.32x32b.x8"),
            *instruction_descriptors(0x08400010), recorded()["transpose_naive"], compare(recorded()["transpose_naive"]),
-           main_job(KERNEL, 256, 128, 32, device="cpu")]
+           main_job(KERNEL, 256, 128, 32, device="cpu"), sl.choose_ldmatrix("m16n8k16.f32.f16.f16.f32", "A")]
 
 
 def named(one):

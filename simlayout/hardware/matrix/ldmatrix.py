@@ -12,6 +12,8 @@ from simlayout.algebra.dtypes import TYPES
 from simlayout.arguments import typed
 from simlayout.errors import InstructionError
 from simlayout.hardware.tables.mma import mma_of
+from simlayout.shown import Shown
+from simlayout.wording import by
 
 ROW_BYTES = 16
 TOO_FEW_VALUES = "TiledCopy uses too few vals for selected CopyAtom"
@@ -28,7 +30,7 @@ N counts 32-bit registers, T counts 16-bit values: U16x8_T and U32x4_N both load
 
 
 @dataclass(frozen=True)
-class LdmatrixChoice:
+class LdmatrixChoice(Shown):
     """An ldmatrix that loads a warp's operand tile in `copies` instructions, and the addresses that its lanes give.
 
     instruction: PTX name; atom: CuTe's name of it. tile: (mn, k) of the warp's operand tile in elements, with (m, k)
@@ -47,6 +49,15 @@ class LdmatrixChoice:
     row_elements: int
     atom_matrices: tuple
     repetitions: tuple
+
+    def __str__(self):
+        """Which instruction loads what.
+
+        >>> print(choose_ldmatrix("m16n8k16.f32.f16.f16.f32", "B", major="MN"))
+        1 ldmatrix.x2.trans (SM75_U16x4_LDSM_T) for B of m16n8k16.f32.f16.f16.f32, 8 x 16, MN-major
+        """
+        return (f"{self.copies} {self.instruction} ({self.atom}) for {self.operand} of {self.mma}, {by(self.tile)}, "
+                f"{self.major}-major")
 
     @property
     def copies(self) -> int:
