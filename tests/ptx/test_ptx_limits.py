@@ -68,16 +68,6 @@ def test_a_loop_in_which_nothing_changes_ends_by_itself_with_one_line_that_names
         endless(step, limit=5000)
 
 
-def test_a_warp_that_counts_barriers_long_before_it_sets_what_another_one_waits_for_is_no_deadlock():
-    body = """st.volatile.shared.u32 [tile], 0; bar.sync 0;
-mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 32; mov.u32 %r2, 0;
-AGAIN: bar.sync 0; add.u32 %r2, %r2, 1; ld.volatile.shared.u32 %r3, [tile];
-bar.sync 0; setp.eq.u32 %p2, %r2, 9000; and.pred %p3, %p1, %p2; @%p3 st.volatile.shared.u32 [tile], 1;
-setp.ne.u32 %p4, %r3, 1; @%p4 bra AGAIN; ret;"""
-    text = module(body.replace("; ", ";\n"), before=".shared .align 4 .b32 tile;")
-    assert sl.ptx.load(text).entry().run(1, 64, hazards="off").executed
-
-
 def test_a_limit_that_the_program_does_not_reach_changes_nothing():
     out = np.zeros(64, np.int32)
     entry = sl.ptx.load(module(WRITE, ["u64"])).entry()
