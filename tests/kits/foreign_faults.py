@@ -32,7 +32,7 @@ KINDS = {
     "collision": ("collision",),
     "global out of bounds": ("out of bounds",),
     "misaligned": ("misaligned", "AddressError"),
-    "shared out of bounds": ("out of bounds", "AddressError"),
+    "shared out of bounds": ("out of bounds",),
     "uninitialised shared": ("unwritten read",),
     "uninitialised local": ("unwritten read",),
     "global race": ("global race", *RACES),

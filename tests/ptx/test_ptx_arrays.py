@@ -112,7 +112,7 @@ def test_what_leaves_an_array_is_done_all_the_same_and_is_not_told_where_nobody_
         made.run(1, 32, out, 256, shared_bytes=64)
 
 
-@pytest.mark.parametrize(("at", "kind"), [(2, "misaligned"), (1 << 20, "out of bounds")])
+@pytest.mark.parametrize(("at", "kind"), [(2, "misaligned"), (1 << 20, "out of bounds"), (-1024, "out of bounds")])
 @pytest.mark.parametrize("access", ["ld", "st", "atom", "a generic address"])
 def test_lanes_that_shared_memory_does_not_have_or_that_are_not_aligned_are_told_and_left_out(access, at, kind):
     code = f"@%p1 add.u32 %r4, %r4, {at}; {ACCESSES[access][0]} st.global.u32 [%rd1], %r1;"

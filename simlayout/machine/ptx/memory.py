@@ -118,7 +118,7 @@ class MemoryTwins:
     # ---- spaces --------------------------------------------------------------------------------------------------
 
     def _shared_load(self, name, addresses, nbytes, how):
-        where, outer = addresses.view(np.int64), self.active
+        where, outer = self._signed(addresses), self.active
         if (where[self.active] >= RANK).any():
             return self.cluster_load(name, where, nbytes, how.order)
         data = np.zeros((LANES, nbytes), np.uint8)
@@ -128,12 +128,22 @@ class MemoryTwins:
         return data
 
     def _shared_store(self, name, addresses, data, order, width):
-        where, outer = addresses.view(np.int64), self.active
+        where, outer = self._signed(addresses), self.active
         if (where[self.active] >= RANK).any():
             self.cluster_store(name, where, data, order, width)
         elif self.keeps_within(where, data.shape[1], "writes"):
             self.shared_store(name, where, np.ascontiguousarray(data), order, width)
         self.narrow(outer)
+
+    def _signed(self, addresses):
+        """int64 [32]: addresses in the window of shared memory; those below 0, where they wrap, unless other lanes address
+        other CTAs."""
+        where = addresses.view(np.int64)
+        below = where >= WINDOW // 2
+        if not below.any():
+            return where
+        signed = where - WINDOW * below
+        return where if (signed[self.active] >= RANK).any() else signed
 
     def keeps_within(self, where, nbytes, verb):
         """Tells of active lanes whose accesses of nbytes of shared memory, at int64 [32], leave it, or the array that they
@@ -145,12 +155,12 @@ class MemoryTwins:
         first, end, _ = within or (0, size, "")
         if np.bitwise_or.reduce(used - first | end - nbytes - used) >= 0 and not np.bitwise_or.reduce(used) & nbytes - 1:
             return True
+        self.stays_within(where, nbytes, verb)
         beyond = self.active & ((where < 0) | (where > size - nbytes))
-        if beyond.any():
+        if beyond.any() and within is None:
             self.wrong("out of bounds", beyond, verb, f"{nbytes} bytes at shared byte {int(where[beyond][0])}",
                        of=f"the {size} bytes of shared memory ({SHARED_BYTES}, asks for more)")
         self.narrow(self.active & ~beyond)
-        self.stays_within(where, nbytes, verb)
         what = f"{nbytes} bytes at shared byte {{}}"
         self.narrow(self.aligned(where.view(np.uint64), self.active, nbytes, verb, what))
         return bool(self.active.any())
@@ -247,6 +257,7 @@ class MemoryTwins:
         return held
 
     def _shared_atomic(self, name, where, update, values, held, order):
+        where = self._signed(where)
         if (where[self.active] >= RANK).any():
             self.cluster_atomic(name, where, update, values, held, order)
             return
