@@ -377,7 +377,7 @@ def test_a_cluster_must_wait_for_its_peers():
     found = caught.value.hazard
     assert (found.kind, found.first.cta, found.second.cta) == ("write after read", (1, 0, 0), (0, 0, 0))
     assert (found.first.line, found.second.line) == lines_of(hopper.stage_of_the_peer_loaded_while_it_reads)
-    with pytest.raises(HazardError, match=r"lane 0 .* may still come when CTA \(0, 0, 0\) ends"):
+    with pytest.raises(HazardError, match=r"lane 0 .* may still use its shared memory when CTA \(0, 0, 0\) ends"):
         run(hopper.arrival_at_a_cta_that_has_ended, 2, 32, shared_bytes=SHARED, cluster=2)
     with pytest.raises(MachineError, match=r"cluster \(3, 1, 1\) in a grid of \(4, 1, 1\) CTAs"):
         run(hopper.arrival_at_a_cta_that_has_ended, 4, 32, cluster=3)

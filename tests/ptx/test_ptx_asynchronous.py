@@ -394,7 +394,7 @@ def test_who_arrives_at_a_cta_that_has_ended_is_told():
 nanosleep.u32 1;
 @%p1 mbarrier.arrive.shared::cluster.b64 _, [%farmb];
 END:"""
-    with pytest.raises(HazardError, match=r"early exit: .* may still come when CTA \(0, 0, 0\) ends"):
+    with pytest.raises(HazardError, match=r"early exit: .* may still use its shared memory when CTA \(0, 0, 0\) ends"):
         run(body, numbers(1), grid=2, cluster=2)
 
 

@@ -5,7 +5,7 @@ import pytest
 from ptx_texts import module
 
 import simlayout as sl
-from simlayout.errors import MachineError
+from simlayout.errors import HazardError, MachineError
 
 GRID = 4, 2, 6
 
@@ -141,3 +141,44 @@ def test_an_arrival_in_another_cta_that_names_its_own_as_scope_hands_on_nothing(
     text = REMOTE.format(arrive=arrive, fence=fence, wait=".acquire.cluster")
     entry = sl.ptx.load(module(text, before=".shared .align 8 .b8 tile[16];")).entry()
     assert [one.kind for one in entry.run(2, 1, cluster=2, hazards="report").hazards] == ["read after write"] * (not ordered)
+
+
+@pytest.mark.parametrize("access", ["ld.shared::cluster.u32 %r4, [%r3];", "st.shared::cluster.u32 [%r3+4], %r1;",
+                                    "atom.shared::cluster.add.u32 %r4, [%r3], 0;"])
+@pytest.mark.parametrize("steps", [0, 99])
+def test_a_cta_that_ends_while_others_may_still_come_to_its_shared_memory_is_told(access, steps):
+    """However far apart the two run: one may have ended when the other comes, or not."""
+    meet = "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;"
+    body = f"""mov.u32 %r1, %cluster_ctarank;
+        st.shared.u32 [tile], %r1;
+        {meet}
+        setp.eq.u32 %p1, %r1, 0;
+        @%p1 bra DONE;
+        {"add.u32 %r5, %r5, 1; " * steps}
+        {OF_THE_NEIGHBOUR.partition("ld")[0]} {access}
+        DONE: {{last}}
+        ret;"""
+    wide = TILE.replace("4]", "8]")
+    for last, kinds in ((meet, []), ("", ["early exit"])):
+        trace = sl.ptx.load(module(body.replace("{last}", last), before=wide)).entry().run(2, 1, cluster=2, hazards="report")
+        assert [hazard.kind for hazard in trace.hazards] == kinds
+
+
+def test_a_cta_that_comes_to_another_one_which_has_ended_goes_on():
+    body = f"""mov.u32 %r1, %cluster_ctarank;
+        st.shared.u32 [tile], %r1;
+        barrier.cluster.arrive.aligned;
+        barrier.cluster.wait.aligned;
+        setp.eq.u32 %p1, %r1, 0;
+        @%p1 ret;
+        {"add.u32 %r5, %r5, 1; " * 99}
+        {OF_THE_NEIGHBOUR.partition("barrier")[0]}
+        ld.param.u64 %rd1, [kernel_param_0];
+        st.global.u32 [%rd1], %r4;
+        ret;"""
+    entry, out = sl.ptx.load(module(body, ["u64"], before=TILE)).entry(), np.full(1, -1, np.int32)
+    trace = entry.run(2, 1, out, cluster=2, hazards="report")
+    assert [hazard.kind for hazard in trace.hazards] == ["early exit"] and out[0] == 0
+    for hazards in ("raise", "off"):
+        with pytest.raises(HazardError, match="early exit: .* ends"):
+            entry.run(2, 1, out, cluster=2, hazards=hazards)

@@ -169,7 +169,7 @@ class Cta:
         mine = LANES * self.first + np.arange(LANES * len(self.registers))
         for thread, (epoch, place) in self.visitors.items():
             if not self.clocks.knows(mine, thread, epoch).any():
-                self._early_exit(place, "come", "no thread of that CTA waits for it")
+                self._early_exit(place, "use its shared memory", "no thread of that CTA waits for it")
 
     def _early_exit(self, place, does, detail, bytes=()):
         self.launch.log.add("early exit", None, place, bytes, does=does, cta=self.index, detail=detail)

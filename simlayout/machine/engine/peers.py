@@ -45,6 +45,7 @@ class PeerTwins(WarpPart):
         peer, rows = self._at_peer(instruction, addresses, nbytes, rank)
         if peer.shadow is not None:
             peer.shadow.read(self._touch(instruction, addresses, rows, nbytes, order=order))
+            self._visit(peer, instruction)
         data = np.zeros((LANES, nbytes), np.uint8)
         data[self.active] = peer.shared.load(rows, nbytes)
         self.polled(rows, data)
@@ -87,11 +88,15 @@ class PeerTwins(WarpPart):
             target.loads.append(AsyncStore(peer, rows[mine], data[lanes[mine]], touch, update))
 
     def peer(self, rank: int, instruction: str) -> Any:
-        """The CTA of this rank in the cluster. Raises HazardError if it has ended: its memory may be another's by now."""
-        cta = self.cta.peer(rank, instruction)
+        """The CTA of this rank in the cluster. Tells of a hazard if it has ended: its memory may be another's by now. Raises
+        it where nobody looks for any."""
+        cta, log = self.cta.peer(rank, instruction), self.cta.launch.log
         if not cta.running:
-            raise error(hazard("early exit", None, self.place(np.flatnonzero(self.active), instruction), cta=cta.index,
-                               does="use its shared memory", detail="it has ended already"))
+            what = "early exit", None, self.place(np.flatnonzero(self.active), instruction)
+            words = {"cta": cta.index, "does": "use its shared memory", "detail": "it has ended already"}
+            if log is None:
+                raise error(hazard(*what, **words))
+            log.add(*what, **words)
         return cta
 
     def _at_peer(self, instruction, addresses, nbytes, rank):
@@ -102,7 +107,7 @@ class PeerTwins(WarpPart):
         return peer, rows
 
     def _visit(self, peer, instruction):
-        """Notes that these threads write there: the CTA must not end before it knows of it."""
+        """Notes that these threads come there: the CTA must not end before it knows of it."""
         if peer is self.cta:
             return
         lanes = np.flatnonzero(self.active)
