@@ -20,6 +20,8 @@ def bind_lanewise(instruction, names):
     results = _results(op, operands, names)
     types = _explicit(op.sources)
     if len(operands) != len(types):
+        if instruction.opcode in ("min", "max") and len(operands) == 3 and types == ["f32", "f32"]:
+            raise InstructionError("three sources need sm_100 or newer, and the machine is an sm_90: compile for sm_90a")
         raise MachineError(f"{len(operands)} sources; it takes {len(types)}")
     sources = [names.source(operand, type) for operand, type in zip(operands, types)]
     if "cc" in op.sources:
