@@ -8,7 +8,7 @@ from simlayout.hardware.tables.arch import ARCHES, arch_of
 from simlayout.hardware.tables.instructions import instructions_of
 from simlayout.hardware.tables.provenance import provenance
 from simlayout.sources import PARTS, statements
-from simlayout.wording import counted, ranges
+from simlayout.wording import counted
 
 KINDS = "measured", "measured elsewhere", "documented", "disputed", "assumed"
 """Of provenance, the surest first."""
@@ -88,7 +88,7 @@ def _rules(chip):
         said = provenance(row, chip)
         number = _note(notes, said)
         cases = f", {counted(said.cases, 'case')}" if said.cases else ""
-        lines.append(f"{row.name:<{wide}}{_phases(row)}, {row.banks} banks  {said.kind}{cases} [{number}]")
+        lines.append(f"{row.name:<{wide}}{row.served}  {said.kind}{cases} [{number}]")
     for part in PARTS:
         own = [one for one in statements(chip) if one.part == part]
         lines += ["", part, *(_line(one, notes) for one in own)] if own else []
@@ -109,13 +109,3 @@ def _note(notes, said):
 def _who(said):
     """The text of a Provenance without the number of cases, which differs from rule to rule."""
     return re.sub(r"(explains|bounds) [\d,]+ of [\d,]+ cases; ", "", said.text)
-
-
-def _phases(row):
-    """"8 phases of 8 lanes", and where their lanes are no neighbours, which; of some loads, fewer where lanes pair up."""
-    text = f"{counted(len(row.groups), 'phase')} of {len(row.groups[0])} lanes"
-    if row.paired_groups:
-        return f"{text}, of pairs {len(row.paired_groups)}"
-    if all(group[-1] - group[0] == len(group) - 1 for group in row.groups):
-        return text
-    return f"{text} ({'; '.join(map(ranges, row.groups[:2]))}; ...)"

@@ -52,6 +52,11 @@ def test_a_cell_shows_the_words_of_a_result_and_no_fields(result):
     assert shown == str(result) and f"{named(result)}(" not in shown and " at 0x" not in shown
 
 
+def test_a_cell_shows_how_an_instruction_is_served():
+    shown = pytest.importorskip("IPython.lib.pretty").pretty(sl.instruction("ldmatrix.x4"))
+    assert shown == "ldmatrix.x4: 16 bytes for each address, 4 phases of 8 lanes, 32 banks"
+
+
 def test_a_page_of_the_guide_shows_as_markdown_and_prints_as_it_is():
     page = sl.guide.page("layouts")
     assert page._repr_markdown_() == str(page) == page.text and repr(page) == "Page(name='layouts')"

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from simlayout.errors import InstructionError
 from simlayout.hardware.tables.arch import ARCHES, DEFAULT_ARCH, FEATURES, LANES, Arch, arch_of
 from simlayout.hardware.tables.provenance import Provenance
+from simlayout.wording import counted, ranges
 
 WARP = (tuple(range(LANES)),)
 HALVES = (tuple(range(16)), tuple(range(16, LANES)))
@@ -65,6 +66,23 @@ class Instruction:
 
     def __str__(self):
         return self.name
+
+    def _repr_pretty_(self, printer, cycle):             # what a notebook shows: str() is the name alone
+        printer.text(f"{self.name}: {counted(self.bytes, 'byte')} for each address, {self.served}")
+
+    @property
+    def served(self) -> str:
+        """In how many phases, of which lanes where these are no neighbours, and in how many banks.
+
+        >>> instruction("ldmatrix.x4").served, instruction("ld.shared.b64").served
+        ('4 phases of 8 lanes, 32 banks', '2 phases of 16 lanes, 1 where lanes pair up, 32 banks')
+        """
+        text = f"{counted(len(self.groups), 'phase')} of {len(self.groups[0])} lanes"
+        if self.paired_groups:
+            text += f", {len(self.paired_groups)} where lanes pair up"
+        elif any(group[-1] - group[0] != len(group) - 1 for group in self.groups):
+            text += f" ({'; '.join(map(ranges, self.groups[:2]))}; ...)"
+        return f"{text}, {self.banks} banks"
 
     @property
     def exact(self) -> bool:
