@@ -95,8 +95,10 @@ def _pair(events: "list[Event]", hazard: "Hazard") -> tuple:
 
 
 def _is_at(event, place, shared):
-    """Whether an Event may be what happened at a Place, as far as warp, instruction and bytes tell."""
-    if event.kind != "access" or event.warp != (place.cta, place.warp) or event.instruction != place.instruction:
+    """Whether an Event may be what happened at a Place, as far as warp, kind of instruction and bytes tell. (The place has
+    ld.volatile.shared.u32 for what is counted as ld.shared.b32.)"""
+    opcodes = {name.partition(".")[0] for name in (event.instruction, place.instruction)}
+    if event.kind != "access" or event.warp != (place.cta, place.warp) or len(opcodes) > 1:
         return False
     size, begun = instruction(event.instruction).bytes, _begun(event)
     return any(((begun <= byte) & (byte < begun + size)).any() for byte in shared)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from ptx_texts import module
 
 import simlayout as sl
 from cuda_kernels.intrinsics import (
@@ -86,6 +87,18 @@ def test_it_draws_what_ptx_of_a_compiler_does():
     assert [text for _, text in two.rows] == ["warp 1", "warp 5"] and len(two.boxes) == len(panel.boxes) // 4
     ax = panel.plot()
     plots.close(ax)
+
+
+def test_volatile_accesses_between_which_a_fence_is_missing_are_marked():
+    """Warp 0 stores data and a flag; warp 1 waits for the flag and reads the data."""
+    body = """mov.u32 %r1, %tid.x; setp.eq.u32 %p1, %r1, 0; @%p1 st.shared.u32 [kept], 0; bar.sync 0;
+        setp.eq.u32 %p2, %r1, 32; @%p2 bra WAIT; @!%p1 ret;
+        st.volatile.shared.u32 [kept+4], 7; st.volatile.shared.u32 [kept], 1; ret;
+        WAIT: ld.volatile.shared.u32 %r2, [kept]; setp.eq.u32 %p3, %r2, 0; @%p3 bra WAIT;
+        ld.volatile.shared.u32 %r3, [kept+4]; ret;"""
+    entry = sl.ptx.load(module(body, before=".shared .align 4 .b8 kept[8];")).entry()
+    panel = plots.order(lambda: entry.run(1, 64, hazards="report"))
+    assert [box.text for box in panel.boxes if box.marked] == ["store", "load"] and "missing fence" in panel.marked
 
 
 def test_a_run_without_shared_memory_has_no_order_to_draw():
