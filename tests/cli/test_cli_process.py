@@ -140,7 +140,7 @@ except KeyboardInterrupt:
 @pytest.mark.parametrize("code, told", [
     (ON_THE_COMMAND_LINE, (130, "simlayout: interrupted\n")), (IN_PYTHON, (7, "heard\n"))], ids=["command", "python"])
 def test_ctrl_c_while_numba_compiles_is_heard_at_once(tmp_path, code, told):
-    (tmp_path / "loop.ptx").write_text(module("AGAIN: add.u64 %rd1, %rd1, 1; bra AGAIN;"))
+    (tmp_path / "loop.ptx").write_text(module("AGAIN: add.u64 %rd1, %rd1, 1; setp.ne.u64 %p1, %rd1, 0; @%p1 bra AGAIN;"))
     assert interrupted((WHILE_COMPILING + code).format(cache=str(tmp_path), kernel=str(tmp_path / "loop.ptx"))) == told
 
 

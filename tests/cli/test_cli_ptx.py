@@ -279,7 +279,7 @@ def test_what_cannot_be_run_is_one_line_and_no_file_is_written(capsys, folder, w
 
 def test_ctrl_c_ends_an_endless_kernel_with_one_line_and_no_file(folder):
     compile_loop()
-    (folder / "loop.ptx").write_text(greeting("AGAIN: add.u64 %rd1, %rd1, 1; bra AGAIN;"))
+    (folder / "loop.ptx").write_text(greeting("AGAIN: add.u64 %rd1, %rd1, 1; setp.ne.u64 %p1, %rd1, 0; @%p1 bra AGAIN;"))
     words = [sys.executable, "-u", "-m", "simlayout", "run", "loop.ptx", "--block", "1", "--json", "a.json"]
     process = subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdout.readline() == b"hi\n"          # it runs
