@@ -64,6 +64,8 @@ def test_a_loop_in_which_nothing_changes_ends_by_itself_with_one_line_that_names
     with pytest.raises(HazardError, match="deadlock") as ended:
         endless(step)
     assert str(ended.value).count("(loop.cu:9)") == 1 and "\n" not in str(ended.value)
+    reads = "%r2, [tile]" in IDLE[step] or "[own]" in IDLE[step]
+    assert ("what it reads again and again" if reads else "a way out of a loop that has none") in str(ended.value)
     with pytest.raises(MachineError, match="has executed 5000 instructions"):
         endless(step, limit=5000)
 

@@ -19,6 +19,10 @@ LONGEST_LOOP = 2048
 """Steps of the longest loop that is seen to do nothing."""
 
 
+NO_WAY_OUT = "a way out of a loop that has none"
+"""What a warp waits for that goes round without looking at anything."""
+
+
 LONG = 4096
 """The same of a warp that is alone."""
 
@@ -106,7 +110,8 @@ class PtxTurns:
         if seen and launch.changes == changes and launch.clock == clock:
             warp.stand_at(warp.program.steps[warp.parts[0].at])
             warp.polls = warp.idle = True
-            warp.waiting = (lambda: launch.changes != changes), warp.poll_text, None
+            reads = any(warp.program.steps[at].run is not None for at in way)
+            warp.waiting = (lambda: launch.changes != changes), warp.poll_text if reads else NO_WAY_OUT, None
 
     def _wait(self):
         waiting = [part for part in self.warp.parts if part.waits is not None]
