@@ -128,19 +128,19 @@ class OrderTwins:
     def orders_nothing(self, order):
         """Whether an access surely hands on nothing, and nothing is handed on to it."""
         quiet = self.cta.launch.counters.quiet and order not in RELEASES
-        return quiet and not any(self._fenced) and not self._gave and not self.program.publishes
+        return quiet and not any(self._fenced) and not self._gave and not any(self.program.publishes)
 
     def strong_load(self, address, lane, value, order):
         """A strong load by a lane."""
         place = self.cta.launch.counters.at(address)
         if place.releases and place.releases[-1].value == value:
             self._acquire(place, lane, order)
-        if self.program.publishes:
+        if self._publishes(address):
             self._look_at_published(address, lane, value)
 
     def strong_store(self, address, lane, value, order):
         """A strong store by a lane: what was released there before is over."""
-        if self.program.publishes:
+        if self._publishes(address):
             self._publish(address, lane, value, order)
         place = self.cta.launch.counters.at(address)
         known = self._releases(lane, order, place)
@@ -153,7 +153,7 @@ class OrderTwins:
     def strong_update(self, address, lane, found, left, order, access=None):
         """An atomic by a lane, which found a value and left one: it carries on what was released before. access: its Access
         of global memory."""
-        if self.program.publishes:
+        if self._publishes(address):
             if self.doing.waits:
                 self.running.published.saw(address, found, self.cta.clocks, LANES * self.number + lane)
             self._publish(address, lane, left, order, self.running.published.found(address, found), False)
@@ -173,6 +173,11 @@ class OrderTwins:
             place.carry(left)
         if self.program.orders_nearby:
             place.nearby(left, home_of(self.cta), known, () if last is None else last.nearby)
+
+    def _publishes(self, address):
+        """Whether somebody may wait for what is stored at an address: nobody does for what is in shared memory, as of warps
+        that reduce in step, where all flags are in global memory."""
+        return self.program.publishes[isinstance(address, tuple)]
 
     def _publish(self, address, lane, value, order, before=None, data=True):
         """A lane leaves a value where others may wait for it: see `published`."""

@@ -179,10 +179,11 @@ class Program:
 
     @cached_property
     def publishes(self):
-        """Whether it has strong stores, and what waits for some."""
+        """Whether it has strong stores, and what waits for some: (in any memory, in shared memory)."""
         names = [step.name.split(".") for step in self.steps]
         stores = any(opcode == "st" and STRONG.intersection(modifiers) for opcode, *modifiers in names)
-        return stores and any(step.waits for step in self.steps)
+        waits = [step.name for step in self.steps if step.waits]
+        return stores and bool(waits), stores and any(".global" not in name for name in waits)
 
     @cached_property
     def constant_rows(self):
