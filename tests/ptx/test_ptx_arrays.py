@@ -73,6 +73,39 @@ def test_an_access_that_leaves_its_array_for_the_next_one_is_told_and_none_withi
         assert all(said in text for text in found)
 
 
+WMMA = {
+    "load": "wmma.load.a.sync.aligned.row.m16n16k16.shared.s8 {%r5, %r6}, [%r4], 16;",
+    "store": "wmma.store.d.sync.aligned.row.m16n16k16.shared.f16 [%r4], {%r1, %r1, %r1, %r1}, 16;",
+}
+
+
+@pytest.mark.parametrize("name", WMMA)
+def test_a_matrix_of_wmma_that_leaves_its_array_is_told_as_well(name):
+    nbytes = 256 if name == "load" else 512
+    made = entry(WMMA[name], before=ARRAYS.replace("tile[256]", f"tile[{nbytes}]").replace("after[128]", "after[640]"))
+    assert [bool(told(made, at)) for at in (-32, 0, 32, nbytes)] == [True, False, True, True]
+
+
+BULK = {
+    "to shared memory": "fence.mbarrier_init.release.cluster; mbarrier.arrive.expect_tx.shared.b64 _, [%r8], 64; "
+                        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r4], [%rd1], 64, [%r8];"
+                        "WAIT: mbarrier.try_wait.parity.shared.b64 %p3, [%r8], 0; @!%p3 bra WAIT;",
+    "to global memory": "cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r4], 64; cp.async.bulk.commit_group; "
+                        "cp.async.bulk.wait_group 0;",
+}
+
+
+@pytest.mark.parametrize("copy", BULK.values(), ids=BULK)
+def test_a_bulk_copy_that_leaves_its_array_is_told_as_well(copy):
+    alone = "setp.ne.u32 %p2, %r1, 0; @%p2 bra END; mov.u32 %r8, arrived; mbarrier.init.shared.b64 [%r8], 1;"
+    made = entry(alone + copy + " END: ", before=ARRAYS + ".shared .align 8 .b8 arrived[8];")
+    for at in (-64, -16, 0, 192, 208, 256):
+        verb = "writes" if "cluster" in copy else "reads"
+        said = [f"{verb} bytes {at} to {at + 63} of the shared array tile, outside its 256 bytes"] * (not 0 <= at <= 192)
+        found = told(made, at)
+        assert len(found) == len(said) and all(text in one for text, one in zip(said, found))
+
+
 @pytest.mark.parametrize("address", ADDRESSES)
 def test_an_address_is_of_the_array_whose_symbol_it_is_a_sum_of(address):
     made = entry("st.shared.u32 [%r4], %r1;", ADDRESSES[address])

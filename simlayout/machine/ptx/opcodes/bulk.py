@@ -5,6 +5,7 @@ import re
 import numpy as np
 
 from simlayout.errors import InstructionError
+from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.bulk_places import REDUCTIONS, reduction
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.opcodes.groups import address, generic_address, number
@@ -81,9 +82,10 @@ def _tensor(instruction, names):
             multicast = None if rank is None else 1 << rank
             if ranks is not None:
                 multicast = int(ranks(warp)[lane])
+            warp.stays_within(np.full(LANES, at), tensor_map.box_bytes, "writes", one)
             warp.tma_load(tensor_map, [c(warp) for c in coordinates], at, signal, one, multicast)
 
-    return {"run": run}
+    return {"run": run, "within": names.bounds(target)}
 
 
 def _bytes(instruction, names):
@@ -101,11 +103,14 @@ def _bytes(instruction, names):
         reduction("cp.reduce.async.bulk", operation, modifiers[-1], shared=spaces[0] != "global")
     to, of, size = address(operands[0], names), address(operands[1], names), number(operands[2], names, "u32")
     if spaces[0] == "global":
-        return {"run": _bytes_to_global(instruction.name, to, of, size, operation, modifiers[-1])}
+        return {"run": _bytes_to_global(instruction.name, to, of, size, operation, modifiers[-1]),
+                "within": names.bounds(operands[1])}
     barrier = address(operands[3], names)
     if spaces[1] != "global":
-        return {"run": _bytes_sent(instruction.name, to, of, size, barrier, operation, modifiers[-1])}
-    return {"run": _bytes_to_shared(to, of, size, barrier, number(operands[4], names, "u16") if operands[4:] else None)}
+        return {"run": _bytes_sent(instruction.name, to, of, size, barrier, operation, modifiers[-1]),
+                "within": names.bounds(operands[1])}
+    return {"run": _bytes_to_shared(to, of, size, barrier, number(operands[4], names, "u16") if operands[4:] else None),
+            "within": names.bounds(operands[0])}
 
 
 def _bytes_to_global(name, to, of, size, operation, type):
@@ -114,6 +119,7 @@ def _bytes_to_global(name, to, of, size, operation, type):
             nbytes = int(size(warp)[lane])
             for pointer, _ in warp.pointers(to(warp), one, nbytes, "writes", 16):
                 place = pointer, warp.own_shared(of(warp), name), nbytes
+                warp.stays_within(place[1], nbytes, "reads", one)
                 if operation is None:
                     warp.bulk_store(*place, lanes=one)
                 else:
@@ -128,6 +134,7 @@ def _bytes_sent(name, to, of, size, barrier, operation, type):
             (at, rank), (signal, _) = _place(to(warp)[lane]), _place(barrier(warp)[lane])
             rank = warp.cta.rank if rank is None else rank
             place = warp.own_shared(of(warp), name), int(size(warp)[lane]), at, signal, rank
+            warp.stays_within(place[0], place[1], "reads", one)
             if operation is None:
                 warp.bulk_send(*place, lanes=one)
             else:
@@ -141,6 +148,7 @@ def _bytes_to_shared(to, of, size, barrier, ranks):
         for lane, one in lanes_of(warp):
             nbytes, (at, rank), (signal, _) = int(size(warp)[lane]), _place(to(warp)[lane]), _place(barrier(warp)[lane])
             multicast = int(ranks(warp)[lane]) if ranks is not None else None if rank is None else 1 << rank
+            warp.stays_within(np.full(LANES, at), nbytes, "writes", one)
             for pointer, _ in warp.pointers(of(warp), one, nbytes, "reads", 16):
                 warp.bulk_load(pointer, at, nbytes, signal, one, multicast)
 
@@ -160,12 +168,13 @@ def _to_global(instruction, operands, operation, names):
         for lane, one in stores_of(warp, where, source, *coordinates) if operation is None else lanes_of(warp):
             tensor_map = warp.tensor_map(int(where(warp)[lane]))
             place = tensor_map, [c(warp) for c in coordinates], warp.own_shared(source(warp), instruction.name)
+            warp.stays_within(place[2], tensor_map.box_bytes, "reads", one)
             if operation is None:
                 warp.tma_store(*place, lanes=one)
             else:
                 warp.tma_reduce(*place, op=operation, lanes=one)
 
-    return {"run": run}
+    return {"run": run, "within": names.bounds(operands[1])}
 
 
 def nothing(instruction, names):

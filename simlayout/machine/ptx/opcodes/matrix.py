@@ -115,6 +115,25 @@ def _product_of(instruction, names, multiply, types):
 # ---- wmma ------------------------------------------------------------------------------------------------------------
 
 
+class ArrayTile(SharedTile):
+    """A matrix in shared memory, which is told of where it leaves the array that it is in."""
+
+    def rows(self, name, offsets):
+        """As of SharedTile."""
+        self.warp.stays_within(self.address + offsets, 16, "reads", np.arange(LANES) < matrix_rows(name))
+        return super().rows(name, offsets)
+
+    def read(self, offsets, nbytes):
+        """As of SharedTile."""
+        self.warp.stays_within(self.address + offsets, nbytes, "reads")
+        return super().read(offsets, nbytes)
+
+    def write(self, offsets, data):
+        """As of SharedTile."""
+        self.warp.stays_within(self.address + offsets, data.shape[1], "writes")
+        super().write(offsets, data)
+
+
 class SpaceTile:
     """A matrix in global memory, or at a generic address (see `simlayout.machine.engine.wmma`)."""
 
@@ -155,14 +174,16 @@ def wmma(instruction, names):
 
     def tile(warp):
         if space == "shared":
-            return SharedTile(warp, warp.in_shared(where(warp), False, instruction.name))
+            return ArrayTile(warp, warp.in_shared(where(warp), False, instruction.name))
         return SpaceTile(warp, space, where(warp))
 
     if stores:
         given = sources(values, type, names)
-        return {"run": lambda warp: matrix.store(tile(warp), lines(warp), given(warp)), "together": everyone}
+        return {"run": lambda warp: matrix.store(tile(warp), lines(warp), given(warp)), "together": everyone,
+                "within": names.bounds(place)}
     wanted = results(values, type, names)
-    return {"run": lambda warp: put(warp, wanted, matrix.load(tile(warp), lines(warp))), "together": everyone}
+    return {"run": lambda warp: put(warp, wanted, matrix.load(tile(warp), lines(warp))), "together": everyone,
+            "within": names.bounds(place)}
 
 
 def _wmma_product(instruction, names):
