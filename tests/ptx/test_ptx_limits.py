@@ -70,6 +70,15 @@ def test_a_loop_in_which_nothing_changes_ends_by_itself_with_one_line_that_names
         endless(step, limit=5000)
 
 
+def test_a_thread_that_waits_while_the_others_stand_at_a_barrier_ends_as_a_deadlock():
+    body = ("mov.u32 %r1, %tid.x; setp.ne.u32 %p1, %r1, 0; @%p1 bra MEET; "
+            "AGAIN: ld.volatile.shared.u32 %r2, [tile]; setp.eq.u32 %p2, %r2, 1; @!%p2 bra AGAIN; MEET: bar.sync 0;")
+    entry = sl.ptx.load(module(body.replace("; ", ";\n"), before=".shared .align 4 .b32 tile;")).entry()
+    for block in (32, 64):
+        with pytest.raises(HazardError, match="deadlock.* warp 0 waiting at a change of what it reads again and again"):
+            entry.run(1, block, hazards="report", limit=200_000)
+
+
 def test_a_limit_that_the_program_does_not_reach_changes_nothing():
     out = np.zeros(64, np.int32)
     entry = sl.ptx.load(module(WRITE, ["u64"])).entry()

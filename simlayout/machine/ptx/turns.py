@@ -64,7 +64,7 @@ class PtxTurns:
                 self._look_for_a_loop()
 
     def _run(self, budget, watched=None):
-        """Runs at most so many steps; watched: called before each part runs, ends the run by returning True."""
+        """Runs at most so many steps; watched: called before each part runs, with it, ends the run by returning True."""
         warp, most_steps, running = self.warp, budget, self.warp.running
         while warp.parts and budget > 0:
             part = warp.next_part()
@@ -76,7 +76,7 @@ class PtxTurns:
             if part.waits is not None:
                 warp.resume(part)
                 continue
-            if watched is not None and watched():
+            if watched is not None and watched(part):
                 return
             most = 1 if watched is not None else budget
             done = warp.run_part(part, min(most, self.left))
@@ -98,12 +98,12 @@ class PtxTurns:
         changes, clock = launch.changes, launch.clock
         start, rows, way, seen = _places(warp), warp.rows.copy(), set(), False
 
-        def again():
+        def again(part):
             nonlocal seen
             if way and _places(warp) == start and not warp.program.meets_others(way):
                 which = warp.program.deciding(way)
                 seen = np.array_equal(rows[which], warp.rows[which])
-            way.update(part.at for part in warp.parts)
+            way.add(part.at)                             # not where others stand, as in front of a barrier
             return seen
 
         self._run(LONGEST_LOOP, again)
