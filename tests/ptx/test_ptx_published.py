@@ -157,3 +157,38 @@ def test_the_last_block_that_counts_reads_what_others_have_fenced(meet, together
         out = np.zeros(32, np.uint32)
         trace = entry.run(4, 1, out, hazards="report", together=together)
         assert out[16] == 10 and [hazard.kind for hazard in trace.hazards] == ["missing fence"] * (0 if fence else 2)
+
+
+FETCH = """
+ld.param.u64 %rd1, [kernel_param_0];
+{first}
+NEXT:
+{fetch}
+setp.ge.u32 %p1, %r2, 40;
+@%p1 ret;
+mul.wide.u32 %rd2, %r2, 4;
+add.s64 %rd2, %rd2, %rd1;
+ld.volatile.global.u32 %r3, [%rd1+4];
+st.global.u32 [%rd2+8], %r3;
+{asks}
+@%p2 st.volatile.global.u32 [%rd1+4], 1;
+bra.uni NEXT;
+"""
+"""Threads fetch work by a counter, and look at a mark that they set."""
+
+FETCHES = {
+    "a thread": "atom.global.add.u32 %r2, [%rd1], 1;",
+    "a warp": "@%p2 atom.global.add.u32 %r2, [%rd1], 1; shfl.sync.idx.b32 %r2, %r2, 0, 31, -1;",
+    "a block": "bar.sync 0; @%p2 atom.global.add.u32 %r2, [%rd1], 1; @%p2 st.shared.u32 [next], %r2; bar.sync 0; "
+               "ld.shared.u32 %r2, [next];",
+}
+
+
+@pytest.mark.parametrize("who", FETCHES)
+def test_an_atomic_that_hands_out_work_says_nothing_of_what_others_have_stored(who):
+    first = "mov.u32 %r1, %tid.x; setp.eq.u32 %p2, %r1, 0;"
+    for asks, kinds in (("", set()), ("setp.eq.u32 %p3, %r2, 39;", {"missing fence"})):
+        text = FETCH.format(first=first, fetch=FETCHES[who], asks=asks).replace("; ", ";\n")
+        made = sl.ptx.load(module(text, ["u64"], before=".shared .align 4 .b32 next;")).entry()
+        trace = made.run(2, 1 if who == "a thread" else 32, np.zeros(64, np.uint32), hazards="report", together=True)
+        assert {hazard.kind for hazard in trace.hazards} == kinds

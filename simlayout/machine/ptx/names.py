@@ -8,6 +8,7 @@ from simlayout.errors import MachineError
 from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.arrays import Pointers
+from simlayout.machine.ptx.asked import asked
 from simlayout.machine.ptx.carried import Carried
 from simlayout.machine.ptx.guesses import guesses
 from simlayout.machine.ptx.known import Known
@@ -66,6 +67,11 @@ class Names:
     def waits(self):
         """As `waits.waits`: the ids of loads by which threads wait."""
         return waits(self.function, self.known)
+
+    @cached_property
+    def asked(self):
+        """As `asked.asked`: the ids of atomics whose value may say what others have done."""
+        return asked(self.function, self.known)
 
     @cached_property
     def _pointers(self):

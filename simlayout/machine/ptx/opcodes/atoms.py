@@ -81,8 +81,7 @@ def atomic(instruction, names):
             if place.row is not None:
                 warp.put_bits(place.row, held[:, i])
 
-    asks = target is not None and not names.known.unread(target)
-    return {"run": run, "within": names.bounds(operands[0]), "waits": asks}
+    return {"run": run, "within": names.bounds(operands[0]), "waits": id(instruction) in names.asked}
 
 
 def _places(operand, type, names, place):
