@@ -13,7 +13,8 @@ from cuda_kernels.bench.steps import SIZE
 from cuda_kernels.kernels.hopper.sectors import run_of
 from cuda_kernels.lab import tuning_record
 from cuda_kernels.lab.overlap import as_launched
-from cuda_kernels.lab.tuning_fit import START, read
+from cuda_kernels.lab.tuning_fit import read
+from cuda_kernels.matmul.choose.rates import RATES
 from simlayout.plots import Bar, Box, Dot, Panel, ladder, share_by_size, share_by_waves
 
 DATA = Path(__file__).parent.parent / "tests" / "data"
@@ -42,7 +43,7 @@ def by_waves():
 def chosen(file):
     """Beside cuBLAS the configuration that the estimate chooses among those that were measured, and the best of them."""
     measured = read(DATA / file)
-    numbers, _ = measured.choices(measured.corrected(measured.estimated(START)))
+    numbers, _ = measured.choices(measured.corrected(measured.estimated(RATES)))
     dots, longer = [], []
     for i, (problem, cublas) in enumerate(zip(measured.problems, measured.cublas)):
         label, size = " x ".join(map(str, problem[:3])), float(np.prod(problem, dtype=float)) ** (1 / 3)

@@ -9,11 +9,14 @@
     python -m cuda_kernels.lab.tuning --json FILE --sets grouped groups --most 12
     python -m cuda_kernels.lab.tuning --json FILE --again tests/data/h200_groups.json.xz --seconds 0.015
 
-For each product it times the configurations that may be good there, with their tiles in several orders, and torch's
-cuBLAS, in turns; of groups of rows a loop over cuBLAS, and torch's grouped product. Each round has another sequence, because
-a GPU that draws much power slows down, and whatever runs late would look slow. A turn is a replayed CUDA graph of calls that
-rotate over operands of at least 150 MB, random normal; none overlaps the one before it. The record is written after each
-product, so an interrupt (Ctrl-C) keeps those that were measured whole; the cache keeps the kernels that were compiled.
+For each product it times the configurations that may be good there, with their tiles in several orders, and torch's cuBLAS,
+in turns; of groups of rows a loop over cuBLAS, and torch's grouped product. Each round has another sequence, because a GPU
+that draws much power slows down, and whatever runs late would look slow. A turn is a replayed CUDA graph of calls that
+rotate over operands of at least 150 MB, random normal; none overlaps the one before it. Ahead of each there is one that is
+not measured: with turns of 30 ms a configuration then has the clock that its own power allows, and the record says
+"settled"; in turns of a few milliseconds all have that of what they draw together, and times repeat better. The record is
+written after each product, so an interrupt (Ctrl-C) keeps those that were measured whole; the cache keeps the kernels that
+were compiled.
 """
 
 import argparse
@@ -33,7 +36,7 @@ from cuda_kernels.bench.timing import by_cublas, fault, prepared, rotated
 from cuda_kernels.build.ahead import compile_ahead
 from cuda_kernels.build.program import Program
 from cuda_kernels.kernels.hopper.kernel import kernel_of
-from cuda_kernels.lab.tuning_record import Tried, as_f16, read, write
+from cuda_kernels.lab.tuning_record import SETTLES, Tried, as_f16, read, write
 from cuda_kernels.matmul.choose.choice import likely
 from cuda_kernels.matmul.choose.figures import figures_of
 from cuda_kernels.matmul.recipe import RESULTS
@@ -127,6 +130,7 @@ def measure(library, problem, configs, seconds, source):
     times = [[] for _ in turns]
     for _ in range(ROUNDS):
         for i in source.sample(range(len(turns)), len(turns)):
+            turns[i]()                                           # until the clock is what this one's power allows
             times[i].append(1e6 * turns[i]())
     medians = [round(statistics.median(of_turn), 2) for of_turn in times]
     return medians[:len(others)], list(zip(right, medians[len(others):])), faults
@@ -196,7 +200,8 @@ def main(arguments=None):
     source = random.Random(options.seed)
     work = once_more(options.again) if options.again else likely_work(options, gpu)
     work = options.repeat * [(p, with_fewer_stages(configs, options.stages)) for p, configs in work]
-    head = {**where_and_when("cuda_kernels.lab.tuning", arguments), "library": library.version}
+    head = {**where_and_when("cuda_kernels.lab.tuning", arguments), "library": library.version,
+            "settled": options.seconds >= SETTLES}
     compile_ahead(programs(work), driver.cuda().version)
     return 0 if measure_all(library, work, options.seconds, source, partial(write, options.json, head)) else 1
 

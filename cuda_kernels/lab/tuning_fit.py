@@ -34,23 +34,20 @@ USUAL, HOLD = 0.03, 0.0025
 towards where the fit starts."""
 
 FIXED = ("clock_ghz", "row_power_share")
-"""Rates about which records say too little: a clock by itself changes nothing, and no configuration has the GPU's power for
-itself."""
-
-START = replace(RATES, row_power_share=0.0)
-"""What the fit starts with."""
+"""Rates about which records say too little: a clock by itself changes nothing, and few records are settled."""
 
 
 @dataclass(frozen=True)
 class Measured:
     """A record. gpu: on which it was measured; grouped: whether rows belong to groups; narrow: whether A and B are of 8
-    bits; estimates: of its configurations; problems: (M, N, K, groups or 1) each, K in pairs of 8-bit elements; cublas:
-    microseconds of each. product, tried, times: arrays with an item per measurement: numbers of the product and of the
-    configuration, and microseconds."""
+    bits; settled: as of a Record; estimates: of its configurations; problems: (M, N, K, groups or 1) each, K in pairs of
+    8-bit elements; cublas: microseconds of each. product, tried, times: arrays with an item per measurement: numbers of the
+    product and of the configuration, and microseconds."""
 
     gpu: Figures
     grouped: bool
     narrow: bool
+    settled: bool
     estimates: Estimates
     problems: tuple
     cublas: tuple
@@ -60,7 +57,7 @@ class Measured:
 
     def __str__(self):
         name = next(name for name, figures in FIGURES.items() if figures == self.gpu)
-        return f"{name}, {8 if self.narrow else 16} bits" + " in groups" * self.grouped
+        return f"{name}, {8 if self.narrow else 16} bits" + " in groups" * self.grouped + " in settled turns" * self.settled
 
     def of(self, measurements):
         """The Measured of some of the measurements alone."""
@@ -90,9 +87,10 @@ class Measured:
         return self.times / self.least[self.product]
 
     def estimated(self, rates):
-        """Microseconds of each measurement, as the estimates say without trees."""
+        """Microseconds of each measurement, as the estimates say without trees. If it is not settled all configurations
+        had one clock, so that none took longer by what it draws itself."""
         estimates, work = self.of_each
-        return estimates.times(work, self.gpu, rates)
+        return estimates.times(work, self.gpu, rates if self.settled else replace(rates, row_power_share=0.0))
 
     def corrected(self, plain):
         """Microseconds of each measurement, as the trees that matmul has correct the estimates without trees."""
@@ -132,15 +130,16 @@ def read(*paths):
 
 def read_each(*paths):
     """A Measured for each GPU on which `cuda_kernels.lab.tuning` wrote these files, as they are or compressed by xz, for
-    products in groups and others, and for A and B of 16 bits and of 8; ParseError for other files. It lacks what is never
-    chosen, as slices that cut nothing, and what estimates know nothing of, as C that is stored by sectors."""
-    configs, rows_of = {}, {}                            # configuration -> its number; (GPU, grouped, narrow) -> rows
+    products in groups and others, for A and B of 16 bits and of 8, and for settled ones and others; ParseError for other
+    files. It lacks what is never chosen, as slices that cut nothing, and what estimates know nothing of, as C that is stored
+    by sectors."""
+    configs, rows_of = {}, {}                    # configuration -> its number; (GPU, grouped, narrow, settled) -> rows
     for record in map(tuning_record.read, paths):
         numbers = [configs.setdefault(config, len(configs)) for config in record.configs]
         for tried in record.products:
             p = tried.problem
             deep, narrow = in_16_bits(p.K, p.dtype)
-            rows_of.setdefault((record.device, p.groups > 0, narrow), []).append(
+            rows_of.setdefault((record.device, p.groups > 0, narrow, record.settled), []).append(
                 ((p.M, p.N, deep, max(p.groups, 1)), tried.beside[0], [(numbers[i], us) for i, us in tried.times]))
     unknown = sorted({device for device, *_ in rows_of} - set(FIGURES))
     if unknown or not rows_of:
@@ -150,21 +149,21 @@ def read_each(*paths):
     return [_measured(FIGURES[device], *kind, estimates, estimated, rows) for (device, *kind), rows in rows_of.items()]
 
 
-def _measured(gpu, grouped, narrow, estimates, estimated, rows):
+def _measured(gpu, grouped, narrow, settled, estimates, estimated, rows):
     """The Measured of [(problem, cuBLAS's microseconds, [(configuration's number, microseconds)])]. estimated: bool
     [configurations]."""
     problems, cublas, measured = zip(*rows)
     tried, times = np.array([pair for pairs in measured for pair in pairs]).T
     product = np.repeat(np.arange(len(measured)), [len(pairs) for pairs in measured])
-    result = Measured(gpu, grouped, narrow, estimates, problems, cublas, product, tried.astype(int), times)
+    result = Measured(gpu, grouped, narrow, settled, estimates, problems, cublas, product, tried.astype(int), times)
     result = result.of(estimated[result.tried])
-    result = result.of(np.isfinite(result.estimated(START)))
+    result = result.of(np.isfinite(result.estimated(RATES)))
     if not len(result.times):
         raise ParseError("the records of a GPU have nothing that estimates know of")
     return result
 
 
-def fit(each, start=START, rounds=6):
+def fit(each, start=RATES, rounds=6):
     """Rates with little error for some Measured; yields the best so far after each round of five steps of least squares from
     `start`."""
     try:
@@ -192,11 +191,11 @@ def main(arguments=None):
     parser.add_argument("--rounds", type=int, default=6, choices=range(1000), metavar="N",
                         help="of the fit, some seconds each; 0 shows the rates as they are")
     options = parser.parse_args(arguments)
-    each, rates = read_each(*options.records), START
-    for rates in chain([START], fit(each, rounds=options.rounds)):
+    each, rates = read_each(*options.records), RATES
+    for rates in chain([RATES], fit(each, rounds=options.rounds)):
         for measured in each:
             print(f"{measured}: {summary(measured, measured.estimated(rates))}", flush=True)
-    print(replace(rates, row_power_share=RATES.row_power_share))
+    print(rates)
     for measured in each:
         _print_worst(measured, rates)
     return 0

@@ -18,7 +18,8 @@ from pathlib import Path
 import numpy as np
 
 from cuda_kernels.bench.command import ended_by, parser_of
-from cuda_kernels.lab.tuning_fit import START, read_each, summary
+from cuda_kernels.lab.tuning_fit import read_each, summary
+from cuda_kernels.matmul.choose.rates import RATES
 from cuda_kernels.matmul.choose.trees import Trees, features
 from simlayout.errors import DeviceError, SimlayoutError
 from simlayout.files import check_writable
@@ -136,7 +137,7 @@ def main(arguments=None):
     each = read_each(*options.records)
     if len({measured.grouped for measured in each}) > 1 and not options.kept:
         raise SimlayoutError("these are records of products in groups and of others: learn from them one after the other")
-    plains = [measured.estimated(START) for measured in each]
+    plains = [measured.estimated(RATES) for measured in each]
     _print("without trees", each, plains)
     if options.kept:
         _print("kept", each, [measured.corrected(plain) for measured, plain in zip(each, plains)])

@@ -11,6 +11,9 @@ from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import ParseError
 from simlayout.files import write_record
 
+SETTLES = 0.03
+"""Seconds of a turn from which on a GPU's clock is taken for that of what runs."""
+
 
 @dataclass(frozen=True)
 class Tried:
@@ -31,11 +34,13 @@ class Tried:
 @dataclass(frozen=True)
 class Record:
     """device: the GPU's name; configs: what was tried, those of 16 bits all as if A, B and C were of f16 (`as_f16`);
-    products: Tried each."""
+    products: Tried each; settled: whether turns took so long (SETTLES) that each configuration had the clock that its own
+    power allows. In shorter ones all have the same clock, that of what they draw together."""
 
     device: str
     configs: tuple[Hopper, ...]
     products: tuple[Tried, ...]
+    settled: bool = False
 
     def times_of(self, tried):
         """{configuration as it was measured: microseconds} of one of the products."""
@@ -71,7 +76,8 @@ def read(path):
         configs = tuple(Hopper(**options) for options in record["configs"])
         if not record["rows"]:
             raise ParseError("there is no product")
-        return Record(str(record["device"]), configs, tuple(_tried(row, configs) for row in record["rows"]))
+        return Record(str(record["device"]), configs, tuple(_tried(row, configs) for row in record["rows"]),
+                      bool(record.get("settled")))
     except (ValueError, KeyError, TypeError, IndexError, lzma.LZMAError) as error:
         raise ParseError(f"{path} is no record of cuda_kernels.lab.tuning: {error}") from None
 

@@ -22,12 +22,13 @@ from cuda_kernels.kernels.hopper.rules import RULES
 from cuda_kernels.kernels.hopper.sectors import LAP, run_of
 from cuda_kernels.kernels.hopper.slices import slice_of
 from cuda_kernels.kernels.hopper.split import cutting_of, piece_bytes, unit_of
-from cuda_kernels.lab.tuning_fit import START, read
+from cuda_kernels.lab.tuning_fit import read
 from cuda_kernels.matmul.choose.candidates import BY_SECTORS, ORDERS, candidates
 from cuda_kernels.matmul.choose.choice import choose, suited
 from cuda_kernels.matmul.choose.figures import Figures
 from cuda_kernels.matmul.choose.model import Estimates
 from cuda_kernels.matmul.choose.programs import programs_of
+from cuda_kernels.matmul.choose.rates import RATES
 from cuda_kernels.matmul.choose.wanted import Wanted
 from cuda_kernels.matmul.workspace import LARGEST_TILE
 from simlayout.algebra import dtype_of
@@ -302,13 +303,13 @@ def test_every_product_gets_a_configuration_of_its_own_types(M, N, K, a_major, b
 @pytest.mark.parametrize("record, products", [("h200_likely", 170), ("h100_likely", 489), ("h200_tuning", 907)])
 def test_the_estimates_are_near_the_measured_times_those_of_older_kernels_too(record, products):
     measured = read(DATA / f"{record}.json.xz")
-    assert len(measured.problems) == products and measured.error(measured.estimated(START)) < 0.05
+    assert len(measured.problems) == products and measured.error(measured.estimated(RATES)) < 0.05
 
 
 def test_the_estimates_are_near_what_slices_took():
     measured = read(DATA / "h100_slices.json.xz")
     sliced = np.flatnonzero(measured.estimates.slices[measured.tried] > 1)
-    assert len(sliced) > 300 and measured.of(sliced).error(measured.of(sliced).estimated(START)) < 0.06
+    assert len(sliced) > 300 and measured.of(sliced).error(measured.of(sliced).estimated(RATES)) < 0.06
 
 
 @given(st.integers(1, 132), st.integers(2, 9), st.integers(64, 9000))

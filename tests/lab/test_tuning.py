@@ -220,7 +220,7 @@ def test_every_way_to_bring_scales_is_counted():
         assert ("LDGSTS" in said) == copied == (said["LDS"][0] > 0) and ("bank_writes" in said) == (config.scaled == "")
 
 
-def record(tmp_path, rates, device="NVIDIA H200"):
+def record(tmp_path, rates, device="NVIDIA H200", settled=True):
     """A file as `tuning` writes it, of times that are estimates with these rates."""
     configs, rows = candidates()[::20], []
     for problem in tuning.problems(12, 3)[:20]:
@@ -229,8 +229,16 @@ def record(tmp_path, rates, device="NVIDIA H200"):
         times = estimates.times(estimates.work(M, N, K, 1, H200), H200, rates)
         rows.append([[M, N, K, "f16"], 10.0, [[i, float(t)] for i, t in enumerate(times)]])
     path = tmp_path / "record.json"
-    path.write_text(json.dumps({"device": device, "configs": [c.changes for c in configs], "rows": rows}))
+    head = {"device": device, "settled": settled, "configs": [c.changes for c in configs]}
+    path.write_text(json.dumps({**head, "rows": rows}))
     return path
+
+
+def test_of_turns_too_short_for_a_clock_of_their_own_no_estimate_says_what_a_configuration_draws_itself(tmp_path):
+    lean = replace(RATES, row_power_share=0.0)
+    short, settled = (tuning_fit.read(record(tmp_path, lean, settled=settled)) for settled in (False, True))
+    assert short.error(short.estimated(RATES)) < 1e-12 and "settled" not in str(short)
+    assert settled.error(settled.estimated(RATES)) > 1e-3 and str(settled).endswith("in settled turns")
 
 
 def test_rates_that_explain_the_times_have_no_error_and_choose_the_best(tmp_path):

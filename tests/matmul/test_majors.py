@@ -8,9 +8,10 @@ import pytest
 from places import DATA
 
 from cuda_kernels.kernels.hopper.config import Hopper
-from cuda_kernels.lab.tuning_fit import START, read
+from cuda_kernels.lab.tuning_fit import read
 from cuda_kernels.matmul.choose.candidates import candidates
 from cuda_kernels.matmul.choose.model import Estimates, misalignment_of
+from cuda_kernels.matmul.choose.rates import RATES
 
 MAJORS = list(product(("K", "MN"), repeat=2))
 
@@ -57,7 +58,7 @@ def test_tiles_of_an_mn_major_b_that_begin_off_a_sector_took_longer_than_an_esti
                   for majors, line in ((mn_major[::-1], work.rows), (mn_major, work.cols)))
     part = np.minimum(work.rows, aware.tile_m) / aware.cluster_n / work.requested
     unaware = replace(work, aligned=np.array([part * (of_a == i) + (1 - part) * (of_b == i) for i in range(4)]))
-    off = [np.log(measured.times / aware.times(each, measured.gpu, START)) for each in (work, unaware)]
+    off = [np.log(measured.times / aware.times(each, measured.gpu, RATES)) for each in (work, unaware)]
     worse = work.aligned[3] > unaware.aligned[3] + 1e-9
     behind = []
     for each in off:

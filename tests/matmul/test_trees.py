@@ -12,12 +12,13 @@ from places import DATA
 from cuda_kernels.bench.programs import wanted_of
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.lab import tuning_learn, tuning_record
-from cuda_kernels.lab.tuning_fit import START, read, read_each
+from cuda_kernels.lab.tuning_fit import read, read_each
 from cuda_kernels.matmul.choose import trees as hopper_trees
 from cuda_kernels.matmul.choose.candidates import BY_SECTORS
 from cuda_kernels.matmul.choose.choice import choose
 from cuda_kernels.matmul.choose.figures import FIGURES, H200
 from cuda_kernels.matmul.choose.model import Estimates
+from cuda_kernels.matmul.choose.rates import RATES
 from cuda_kernels.matmul.choose.trees import FEATURES, UNIT, Trees, features
 from simlayout.errors import DeviceError, ParseError, SimlayoutError
 
@@ -82,11 +83,17 @@ def test_leaves_that_a_file_has_no_room_for_are_refused(tmp_path):
         Trees(np.array([[0]]), np.ones((1, 1), np.float32), np.array([[0.0, -0.4]])).write(tmp_path / "x.json", {})
 
 
-def test_the_estimates_are_corrected_and_what_is_never_chosen_stays_so():
+def test_the_estimates_are_corrected_and_what_is_never_chosen_stays_so(tmp_path):
     configs = Hopper(64, 64, 8, 1), Hopper(64, 64, 4, 1, resident=2, producer=1)      # a second CTA has nothing to do
-    asks = Trees(np.array([[FEATURES.index("tile_n")]]), np.array([[63]], np.float32), np.log([[1.0, 2.0]]))
-    plain, twice = Estimates(configs, NONE)(64, 64, 64), Estimates(configs, asks)(64, 64, 64)
-    assert twice[0] == 2 * plain[0] and plain[1] == twice[1] == np.inf
+    asks = Trees(np.array([[FEATURES.index("tile_n")]]), np.array([[63]], np.float32), np.log([[1.0, 1.25]]))
+    found = []
+    for name, trees in (("none", NONE), ("asks", asks)):
+        estimates = Estimates(configs)
+        estimates.trees = tmp_path / name
+        trees.write(estimates.trees, {})
+        found.append(estimates(64, 64, 64))
+    plain, longer = found
+    assert longer[0] == pytest.approx(1.25 * plain[0], rel=UNIT) and plain[1] == longer[1] == np.inf
 
 
 def test_the_features_are_numbers_of_the_configuration_and_the_product():
@@ -106,10 +113,18 @@ def test_the_trees_see_that_operands_are_of_8_bits_and_that_sums_are_promoted():
     assert table["narrow"] == [1, 1] and table["promotes"] == [0, 1]
 
 
+def test_the_trees_see_which_operands_lines_run_across_a_tile():
+    majors = [dict(a_major=a, b_major=b) for a in ("K", "MN") for b in ("K", "MN")]
+    estimates = Estimates([Hopper(64, 64, 8, **m) for m in majors] + [Hopper(64, 64, 8, c_major="M", **m) for m in majors])
+    work = estimates.work(1000, 520, 2048)
+    across = dict(zip(FEATURES, features(estimates, work, estimates.times(work), H200).tolist()))["across"]
+    assert across == [("MN" == c.a_major) + 2 * ("MN" == c.b_major) for c in estimates.configs]
+
+
 @pytest.mark.sweep
 def test_choosing_costs_less_than_two_percent_of_the_least_measured_times():
     for measured in read_each(*RECORDS):
-        estimated = measured.estimated(START)
+        estimated = measured.estimated(RATES)
         plain, chosen = (measured.choices(times)[1] for times in (estimated, measured.corrected(estimated)))
         assert np.exp(np.log(plain).mean()) > 1.03 and np.exp(np.log(chosen).mean()) < 1.02
 
@@ -124,7 +139,7 @@ def test_trees_learn_what_an_estimate_lacks_also_where_they_were_not_shown(tmp_p
     path = tmp_path / "record.json"
     path.write_text(json.dumps({"device": "NVIDIA H200", "configs": [c.changes for c in configs], "rows": rows}))
     measured = read(path)
-    plain = measured.estimated(START)
+    plain = measured.estimated(RATES)
     factors = tuning_learn.foreseen(tuning_learn.lesson_of([measured], [plain]))
     cost = [np.log(measured.choices(estimated)[1]).mean() for estimated in (plain, plain * factors)]
     assert cost[0] > 0.005 and cost[1] < cost[0] / 5

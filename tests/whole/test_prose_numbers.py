@@ -14,7 +14,7 @@ from cuda_kernels.lab import stalls, tuning_fit
 from cuda_kernels.matmul.choose import trees
 from cuda_kernels.matmul.choose.candidates import candidates
 from cuda_kernels.matmul.choose.figures import FIGURES, H200
-from cuda_kernels.matmul.choose.rates import FITTED
+from cuda_kernels.matmul.choose.rates import FITTED, RATES
 
 
 def read(name):
@@ -153,7 +153,7 @@ def test_how_busy_the_tensor_core_is_where_sums_are_promoted():
 
 def test_what_choosing_by_the_estimate_costs():
     def costs(measured):
-        plain = measured.estimated(tuning_fit.START)
+        plain = measured.estimated(RATES)
         found = (measured.choices(times)[1] for times in (plain, measured.corrected(plain)))
         return " | ".join(f"{100 * geometric_mean(cost.tolist()) - 100:.1f} %" for cost in found)
 
@@ -162,6 +162,23 @@ def test_what_choosing_by_the_estimate_costs():
             f"{len(h100.problems)} on an H100 | {costs(h100)}",
             f"the same, if the H100 were an H200 | {costs(replace(h100, gpu=H200))}"]
     says("choosing", *said, f"{len(candidates()):,} of them are candidates")
+
+
+def test_what_one_run_of_a_tuning_says_of_another():
+    rows = [np.array([[*short, *long] for _, short, long in row[1]]).T for row in read("h100_turns.json")["rows"]]
+
+    def cost(pairs):
+        costs = [of[one][np.argmin(of[other])] / of[one].min() for of in rows for one, other in pairs]
+        return f"{100 * geometric_mean(costs) - 100:.1f} %"
+
+    says("choosing", f"measured ten large products, with {rows[0].shape[1]} configurations each, four times",
+         f"choosing by one run costs {cost([(0, 1), (1, 0)])} in the other",
+         f"where it costs {cost([(2, 3), (3, 2)])}",
+         f"Choosing by the short ones costs {cost([(2, 0), (2, 1), (3, 0), (3, 1)])} in the long ones")
+    assert len(rows) == 10
+    settled = tuning_fit.read_each(*(DATA / f"{gpu}_settled.json.xz" for gpu in ("h100", "h200")))
+    says("choosing", f"{sum(len(set(m.problems)) for m in settled)} products in settled turns",
+         *(f"{len(set(m.problems))} on an {'H200' if m.gpu == H200 else 'H100'} in settled turns" for m in settled))
 
 
 def test_what_is_chosen_beside_cublas_behind_another_kernel_and_tuned():
@@ -184,7 +201,11 @@ def test_what_rates_and_trees_have_learned_from():
     def known(*names):
         found = tuning_fit.read_each(*(DATA / name for name in names))
         kernels = {m.estimates.configs[i].program for m in found for i in np.unique(m.tried)}
-        counts = {(m.gpu, m.narrow): (f"{len(m.times):,}", f"{len(set(m.problems)):,}") for m in found}
+        counts = {}
+        for gpu, narrow in {(m.gpu, m.narrow) for m in found}:
+            same = [m for m in found if (m.gpu, m.narrow) == (gpu, narrow)]
+            products = set().union(*(m.problems for m in same))
+            counts[gpu, narrow] = f"{sum(len(m.times) for m in same):,}", f"{len(products):,}"
         return counts, f"{len(kernels):,}"
 
     fitted = tuning_fit.read_each(*(DATA / f"{name}.json.xz" for name in FITTED))

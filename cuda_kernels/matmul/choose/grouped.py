@@ -10,7 +10,7 @@ import numpy as np
 
 from cuda_kernels.matmul.choose.candidates import KK
 from cuda_kernels.matmul.choose.programs import programs_of
-from cuda_kernels.matmul.choose.trees import OF_GROUPS, learned
+from cuda_kernels.matmul.choose.trees import OF_GROUPS
 
 TOGETHER = 2048
 """Rows of a group whose tiles are walked together, so that a group's matrix is read from DRAM once, unless it has more rows:
@@ -25,7 +25,7 @@ def along_groups(estimates):
     taken, turned, tile_m, tile_n = copy(estimates), estimates.turned, estimates.tile_m, estimates.tile_n
     taken.tile_m, taken.tile_n = np.where(turned, tile_n, tile_m), np.where(turned, tile_m, tile_n)
     taken.turned, taken.split = np.zeros_like(turned), np.zeros_like(estimates.split)
-    taken.trees = learned(OF_GROUPS)
+    taken.trees = OF_GROUPS
     return taken
 
 

@@ -12,7 +12,7 @@ from cuda_kernels.kernels.hopper.scales import grains_of
 from cuda_kernels.kernels.hopper.split import loads_at_once
 from cuda_kernels.matmul.choose.figures import H200
 from cuda_kernels.matmul.choose.rates import RATES
-from cuda_kernels.matmul.choose.trees import features, learned
+from cuda_kernels.matmul.choose.trees import PATH, features, learned
 from simlayout.algebra.dtypes import TYPES
 
 DEPTH = depth_of("f16")
@@ -132,7 +132,7 @@ def columns_of(configs):
 
 class Estimates:
     """Estimates for a fixed sequence of Hopper configurations; their types do not matter, since a product has its own.
-    trees: the correction, by default what is learned; columns: of `columns_of`, where they are known.
+    trees: the file of the trees that correct them; columns: of `columns_of`, where they are known.
 
     >>> from cuda_kernels.kernels.hopper.config import Hopper
     >>> small, large = Estimates((Hopper(64, 64, 8), Hopper()))(8192, 8192, 8192)
@@ -140,8 +140,8 @@ class Estimates:
     True
     """
 
-    def __init__(self, configs, trees=None, columns=None):
-        self.configs, self.trees = configs, trees
+    def __init__(self, configs, columns=None):
+        self.configs, self.trees = configs, PATH
         for name, values in (columns or columns_of(configs)).items():
             setattr(self, name, np.array(values))
         self.clustered = self.sharing * self.slices > 1
@@ -174,8 +174,8 @@ class Estimates:
 
     def corrected(self, work, times, gpu):
         """float64 [configurations]: the times for the Work, multiplied by the factors of the trees."""
-        known, trees = np.isfinite(times), learned() if self.trees is None else self.trees
-        return times * np.where(known, trees(features(self, work, np.where(known, times, 1.0), gpu)), 1.0)
+        known = np.isfinite(times)
+        return times * np.where(known, learned(self.trees)(features(self, work, np.where(known, times, 1.0), gpu)), 1.0)
 
     def early_saves(self, work, times, gpu=H200):
         """float64 [configurations]: microseconds that each Work saves in a row if the next kernel begins early; it takes

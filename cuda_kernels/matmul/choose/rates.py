@@ -113,8 +113,10 @@ RATES = Rates(clock_ghz=1.485, launch_us=1.66, cluster_launch_us=0.127, start_sk
               norm_with_dram=2.1, norm_with_dram_growth=0.154, norm_with_power=5.68)
 """Fitted to what tests/data has of today's kernels on an H200 and an H100 (FITTED): `python -m cuda_kernels.lab.tuning_fit`.
 They serve to choose; not each of them alone is what its name says. One is not fitted so: row_power_share was set by hand,
-because in a tuning run all configurations heat the GPU together. In the benchmark, where each has the power for itself,
-4096 x 4096 x 4096 took 0.99 of cuBLAS by 128 x 128 and 1.015 by 128 x 256 in clusters of 2, which a tuning run saw equal."""
+because in short turns all configurations have one clock. Where each has that of its own power, 4096 x 4096 x 4096 took 0.99
+of cuBLAS by 128 x 128 and 1.015 by 128 x 256 in clusters of 2, which a tuning run saw equal. In settled turns
+(tests/data/h100_settled.json.xz, h200_settled.json.xz) choosing by the formula costs 4.3 and 3.5 percent with it, 4.4 and
+3.7 without."""
 
 FITTED = ("h200_likely", "h200_narrow", "h200_majors", "h200_long", "h200_fp8", "h200_groups", "h100_likely", "h100_narrow",
           "h100_majors", "h100_more", "h100_drawn", "h100_fp8", "h100_large_fp8", "h100_groups")

@@ -28,7 +28,7 @@ OPTIONS = ("tile_m", "tile_n", "stages", "resident", "cluster_m", "cluster_n", "
            "turned", "boxes", "promotes")
 WORK = ("misalignment", "whole", "left", "parts", "waves", "busy", "busy_last", "usual", "most", "narrow")
 FEATURES = (*OPTIONS, *WORK, "group", "rows", "cols", "steps", "tall", "wide", "paired", "gathered", "requested", "padded",
-            "memory", "time", "power", "c_off", "dram")
+            "memory", "time", "power", "c_off", "across", "dram")
 """The inputs of the trees: attributes of `model.Estimates` and of its `Work`, and what `features` computes from them."""
 
 LINE, SECTOR = 64, 16
@@ -38,18 +38,20 @@ LINE, SECTOR = 64, 16
 def features(estimates, work, times, gpu):
     """float32 [FEATURES, configurations] of Estimates, their Work, and their times in microseconds on a GPU with Figures.
 
-    Two say what the formula does not know: c_off, whether C's lines or what tiles store of them start off L2's lines (1),
-    off their halves (2), or off sectors (3), so that two tiles share what lies at their edge; dram: of the GPU, in bytes
-    per nanosecond."""
+    Three say what the formula does not know: c_off, whether C's lines or what tiles store of them start off L2's lines (1),
+    off their halves (2), or off sectors (3), so that two tiles share what lies at their edge; across: whether lines of A
+    (1), of B (2) or of both (3) run across the tile instead of along K; dram: of the GPU, in bytes per nanosecond."""
     tall = -(-work.rows // (estimates.tile_m * estimates.cluster_m))
     wide = -(-work.cols // (estimates.tile_n * estimates.cluster_n))
     tile = estimates.tile_m * estimates.tile_n
     line, part = np.where(estimates.turned, (work.rows, estimates.tile_m), (work.cols, estimates.tile_n))
     c_off = sum(((line % whole > 0) | (part % whole > 0)).astype(int) for whole in (LINE, LINE // 2, SECTOR))
+    across = estimates.mn_major_a.astype(int), estimates.mn_major_b.astype(int)
     derived = dict(group=np.minimum(estimates.group, tall), rows=work.rows, cols=work.cols, steps=work.steps, tall=tall,
                    wide=wide, paired=work.paired / work.requested, gathered=work.gathered / work.requested,
                    requested=work.requested / tile, padded=work.flops / (work.rows * work.cols * work.steps),
-                   memory=work.memory / times, time=times, power=work.flops / times, c_off=c_off, dram=gpu.dram)
+                   memory=work.memory / times, time=times, power=work.flops / times, c_off=c_off,
+                   across=np.where(estimates.turned, across[1] + 2 * across[0], across[0] + 2 * across[1]), dram=gpu.dram)
     columns = [getattr(estimates, name) for name in OPTIONS] + [getattr(work, name) for name in WORK]
     columns += derived.values()
     table = np.empty((len(FEATURES), len(times)), np.float32)
@@ -111,5 +113,5 @@ def read(path=PATH):
 
 @lru_cache(None)
 def learned(path=PATH):
-    """The trees that the estimates are corrected by."""
+    """The trees of a file, read once."""
     return read(path)
