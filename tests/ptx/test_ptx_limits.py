@@ -79,6 +79,32 @@ def test_a_thread_that_waits_while_the_others_stand_at_a_barrier_ends_as_a_deadl
             entry.run(1, block, hazards="report", limit=200_000)
 
 
+APART = """mov.u32 %r1, %tid.x;
+setp.ne.u32 %p1, %r1, 0;
+@%p1 bra OTHERS;
+AGAIN: ld.volatile.shared.u32 %r2, [tile];
+setp.eq.u32 %p2, %r2, 7;
+@!%p2 bra AGAIN;
+bra.uni MEET;
+OTHERS: {others}
+@!%p2 bra OTHERS;
+st.volatile.shared.u32 [tile], 7;
+MEET: bar.sync 0;"""
+
+
+@pytest.mark.parametrize("others, ends", [("add.u32 %r4, %r4, 1; setp.eq.u32 %p2, %r4, 60000;", True),
+                                          ("ld.volatile.shared.u32 %r3, [tile]; setp.eq.u32 %p2, %r3, 9;", False)])
+def test_lanes_that_wait_for_others_of_their_warp_wait_as_long_as_these_compute(others, ends):
+    text = module(APART.replace("{others}", others.replace("; ", ";\n")), before=".shared .align 4 .b32 tile;")
+    entry = sl.ptx.load(text).entry()
+    for block in (32, 64):
+        if ends:
+            entry.run(1, block, hazards="report", limit=1_000_000)
+        else:
+            with pytest.raises(HazardError, match="deadlock"):
+                entry.run(1, block, hazards="report", limit=1_000_000)
+
+
 def test_a_limit_that_the_program_does_not_reach_changes_nothing():
     out = np.zeros(64, np.int32)
     entry = sl.ptx.load(module(WRITE, ["u64"])).entry()

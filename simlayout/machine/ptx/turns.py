@@ -4,6 +4,7 @@ import numpy as np
 
 from simlayout.errors import MachineError
 from simlayout.machine.engine.waiting import AnyOf, Poll, waits_of
+from simlayout.machine.ptx.parts import PATIENCE
 
 TURN = 32
 """Instructions after which a warp lets the others go on: so warps stay about as close to one another as on a GPU, and what a
@@ -100,13 +101,14 @@ class PtxTurns:
 
         def again(part):
             nonlocal seen
-            if way and _places(warp) == start and not warp.program.meets_others(way):
+            if way and _places(warp) == start and _have_run(warp, way) and not warp.program.meets_others(way):
                 which = warp.program.deciding(way)
                 seen = np.array_equal(rows[which], warp.rows[which])
             way.add(part.at)                             # not where others stand, as in front of a barrier
             return seen
 
-        self._run(LONGEST_LOOP, again)
+        able = sum(not part.parked and part.waits is None for part in warp.parts)
+        self._run(LONGEST_LOOP + PATIENCE * able * (able > 1), again)
         if seen and launch.changes == changes and launch.clock == clock:
             warp.stand_at(warp.program.steps[warp.parts[0].at])
             warp.polls = warp.idle = True
@@ -139,3 +141,8 @@ class PtxTurns:
 def _places(warp):
     """Where the parts of a warp stand, and which lanes they have."""
     return [(part.at, part.lanes.tobytes()) for part in warp.parts]
+
+
+def _have_run(warp, way):
+    """Whether all parts of a warp have run on a way (places of steps), but for those that cannot."""
+    return all(part.parked or part.waits is not None or part.at in way for part in warp.parts)
