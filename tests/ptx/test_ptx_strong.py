@@ -280,3 +280,11 @@ def test_a_block_that_has_not_read_the_counter_may_not_set_it_back():
     text = module(body, ("u64",))
     hazards = sl.ptx.load(text).entry().run(3, 1, np.zeros(5, np.uint32), hazards="report").hazards
     assert "st.global.u32" in {found.second.instruction for found in hazards}
+
+
+def test_a_volatile_store_of_one_value_by_all_lanes_is_no_race_and_a_second_one_of_theirs_is():
+    first, second = "st.volatile.shared.u32 [tile], 1;", "@!%p1 st.volatile.shared.u32 [tile], 1;"
+    for code, kinds in ((first, []), (first + "bar.sync 0;" + first, []), (first + second, ["lane race"])):
+        text = ("mov.u32 %r1, %tid.x; setp.eq.u32 %p1, %r1, 0;" + code).replace(";", ";\n")
+        entry = sl.ptx.load(module(text, before=".shared .align 4 .b32 tile;")).entry()
+        assert [hazard.kind for hazard in entry.run(1, 32, hazards="report").hazards] == kinds

@@ -104,10 +104,11 @@ class Touch:
 
     def may_meet(self, other):
         """Whether the two need no order: strong accesses of one size whose scopes have both, or reductions of one kind.
-        (Volatile ones of lanes of one warp do, because who leaves out a __syncwarp relies on lanes that go in step.)"""
+        (Volatile ones of lanes of one warp do, because who leaves out a __syncwarp relies on lanes that go in step; but not
+        those of one instruction.)"""
         return (self.strong and other.strong and self.reduction == other.reduction and self.width == other.width
                 and not self.out_of_scope(other)
-                and not (self.volatile and other.volatile and self.warp is other.warp))
+                and not (self.volatile and other.volatile and self.warp is other.warp and self.rows is not other.rows))
 
     def races_as(self, other):
         """Whether it races with all that another read of this warp races with, where it comes later."""
