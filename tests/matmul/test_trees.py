@@ -122,11 +122,11 @@ def test_the_trees_see_which_operands_lines_run_across_a_tile():
 
 
 @pytest.mark.sweep
-def test_choosing_costs_less_than_two_percent_of_the_least_measured_times():
+def test_choosing_costs_less_than_two_percent_of_the_least_measured_times_and_than_three_where_a_gpu_hunts_for_its_clock():
     for measured in read_each(*RECORDS):
         estimated = measured.estimated(RATES)
         plain, chosen = (measured.choices(times)[1] for times in (estimated, measured.corrected(estimated)))
-        assert np.exp(np.log(plain).mean()) > 1.03 and np.exp(np.log(chosen).mean()) < 1.02
+        assert np.exp(np.log(plain).mean()) > 1.03 and np.exp(np.log(chosen).mean()) < 1.02 + 0.01 * measured.settled
 
 
 def test_trees_learn_what_an_estimate_lacks_also_where_they_were_not_shown(tmp_path):
