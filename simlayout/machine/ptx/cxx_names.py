@@ -49,13 +49,16 @@ def variable_name(symbol: str) -> str:
 
     >>> variable_name("_ZZ6rowsumIfEvPT_E4tile"), variable_name("_ZZ4kernE4tile_0"), variable_name("_ZN4mine4flagE")
     ('tile', 'tile', 'flag')
+    >>> variable_name("_ZN12_GLOBAL__N_15countE")      # of a namespace without a name, which ends in a digit
+    'count'
     """
     if not symbol.startswith("_Z"):
         return symbol
-    for sized in reversed(list(SIZED.finditer(symbol))):
-        end = sized.end() + int(sized[1])
-        if re.fullmatch(r"E?(_\d+_?|__\d+_)?", symbol[end:]) and end <= len(symbol):
-            return symbol[sized.end():end]
+    for sized in reversed(list(re.finditer(rf"(?={SIZED.pattern})", symbol))):      # from each digit on
+        start = sized.end(1)
+        end = start + int(sized[1])
+        if start < end <= len(symbol) and re.fullmatch(r"E?(_\d+_?|__\d+_)?", symbol[end:]):
+            return symbol[start:end]
     return symbol
 
 
