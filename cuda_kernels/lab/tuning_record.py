@@ -34,8 +34,8 @@ class Tried:
 @dataclass(frozen=True)
 class Record:
     """device: the GPU's name; configs: what was tried, those of 16 bits all as if A, B and C were of f16 (`as_f16`);
-    products: Tried each; settled: whether turns took so long (SETTLES) that each configuration had the clock that its own
-    power allows. In shorter ones all have the same clock, that of what they draw together."""
+    products: Tried each; settled: whether turns took so long (SETTLES) that each configuration is taken to have had the
+    clock that its own power allows. In shorter ones all have one clock, that of what they draw together."""
 
     device: str
     configs: tuple[Hopper, ...]
