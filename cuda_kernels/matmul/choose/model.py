@@ -202,22 +202,28 @@ class Estimates:
         units = np.minimum(free, np.where(whole > 0, tiles, left * parts))
         outside_m, outside_n = tall * self.cluster_m * self.tile_m - rows, wide * self.cluster_n * self.tile_n - cols
         last = np.where(waves > 1, np.minimum(units, whole - (waves - 1) * free), units)
-        across_n = np.where(self.turned, self.mn_major_a, self.mn_major_b)
-        loaded = np.minimum(rows, self.tile_m), np.minimum(cols, np.where(across_n, _up(self.tile_n, 64) * 64, self.tile_n))
+        columns = np.where(self.across[1], _up(self.tile_n, 64) * 64, self.tile_n)
+        loaded = np.minimum(rows, self.tile_m), np.minimum(cols, columns)
         shared = self._shared(*loaded, tall, wide, units // self.resident, np.where(whole > 0, 1, parts), left, gpu.sms)
         return Work(rows, cols, steps, whole, left, parts, waves, units * self.sharing, last * self.sharing,
                     np.clip(left * parts, 1, free) * self.sharing,
                     outside_m / (tall * self.sharing) + outside_n / (wide * self.sharing),
                     np.minimum(outside_m, self.tile_m) / self.cluster_n
                     + np.minimum(outside_n, self.tile_n) / self.cluster_m,
-                    self._aligned(*loaded, rows, cols, K, across_n), sum(loaded), *shared,
+                    self._aligned(*loaded, rows, cols, K), sum(loaded), *shared,
                     matrices * (2 * (M * K + N * K + M * N) + self._again(tall, wide, 2 * cols * K, free, gpu)),
                     2.0 * tiles * self.sharing * self.tile_m * self.tile_n * K, narrow)
 
-    def _aligned(self, tile_rows, tile_cols, rows, cols, K, across_n):
-        """`aligned` of Work. tile_rows, tile_cols: of A and B that a tile loads; across_n: whether lines of B run across its
-        columns, so that what a tile loads of them begins where the tile does."""
-        across_m = np.where(self.turned, self.mn_major_b, self.mn_major_a)
+    @property
+    def across(self):
+        """(whether lines of A run across a tile's rows, those of B across its columns, and not along K): bool
+        [configurations] each, of A and B as the kernel has them. What a tile loads of such begins where the tile does."""
+        majors = self.mn_major_a, self.mn_major_b
+        return tuple(np.where(self.turned, other, own) for own, other in zip(majors, reversed(majors)))
+
+    def _aligned(self, tile_rows, tile_cols, rows, cols, K):
+        """`aligned` of Work. tile_rows, tile_cols: of A and B that a tile loads."""
+        across_m, across_n = self.across
         of_a = misalignment_of(np.where(across_m, rows, K))
         of_b = misalignment_of(np.where(across_n, cols, K), np.where(across_n, self.tile_n, 0))
         own_m, own_n, each = tile_rows / self.cluster_n, tile_cols / self.cluster_m, np.arange(4)[:, None]

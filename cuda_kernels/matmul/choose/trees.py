@@ -46,12 +46,12 @@ def features(estimates, work, times, gpu):
     tile = estimates.tile_m * estimates.tile_n
     line, part = np.where(estimates.turned, (work.rows, estimates.tile_m), (work.cols, estimates.tile_n))
     c_off = sum(((line % whole > 0) | (part % whole > 0)).astype(int) for whole in (LINE, LINE // 2, SECTOR))
-    across = estimates.mn_major_a.astype(int), estimates.mn_major_b.astype(int)
+    of_a, of_b = estimates.across
     derived = dict(group=np.minimum(estimates.group, tall), rows=work.rows, cols=work.cols, steps=work.steps, tall=tall,
                    wide=wide, paired=work.paired / work.requested, gathered=work.gathered / work.requested,
                    requested=work.requested / tile, padded=work.flops / (work.rows * work.cols * work.steps),
                    memory=work.memory / times, time=times, power=work.flops / times, c_off=c_off,
-                   across=np.where(estimates.turned, across[1] + 2 * across[0], across[0] + 2 * across[1]), dram=gpu.dram)
+                   across=of_a + 2 * of_b, dram=gpu.dram)
     columns = [getattr(estimates, name) for name in OPTIONS] + [getattr(work, name) for name in WORK]
     columns += derived.values()
     table = np.empty((len(FEATURES), len(times)), np.float32)
