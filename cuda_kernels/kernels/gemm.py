@@ -30,7 +30,7 @@ def matrix(name, x, dtype):
     if getattr(x, "ndim", None) not in (2, 3):
         raise SimlayoutError(f"{name} must be a matrix, not {getattr(x, 'shape', type(x).__name__)}")
     row = TYPES[dtype]
-    if x.dtype.name not in (row.storage, row.plain.name):
+    if x.dtype.name not in (row.storage, row.plain.name) or not x.dtype.isnative:
         wanted = row.storage if row.in_numpy else f"{dtype}, as ml_dtypes.{row.storage} or as its bits in {row.plain.name}"
         raise SimlayoutError(f"{name} is {x.dtype}; this kernel multiplies {wanted}")
     x = x.view(row.plain)

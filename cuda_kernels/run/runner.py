@@ -8,7 +8,7 @@ import numpy as np
 from cuda_kernels.run.cuda import Gpu
 from cuda_kernels.run.device import gpu_problem
 from simlayout import machine
-from simlayout.errors import DeviceError, SimlayoutError
+from simlayout.errors import DeviceError, SimlayoutError, require
 from simlayout.kernel import CPU_SMS, Kernel, Work
 
 
@@ -44,8 +44,9 @@ class Run:
 def backend(kernel: Kernel, device: str = "auto") -> CpuMachine | Gpu:
     """The backend that runs a kernel. device: "gpu", "cpu" (the CPU machine) or "auto" (a GPU if there is one that can).
 
-    Raises SimlayoutError for any other `device`, DeviceError if it is "gpu" and no GPU can run the kernel.
+    Raises SimlayoutError for any other `device` and for what is no kernel, DeviceError if it is "gpu" and no GPU can run it.
     """
+    require(Kernel, "run", kernel)
     if device not in ("auto", "gpu", "cpu"):
         raise SimlayoutError(f'device {device!r}: choose "auto", "gpu" or "cpu"')
     problem = "not asked for" if device == "cpu" else gpu_problem(kernel.needs)

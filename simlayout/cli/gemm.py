@@ -94,9 +94,10 @@ def announce_cost(kernel, problem, device):
 def chosen_kernel(options):
     """The Kernel that the command line names, with the options that it gives."""
     given = {name: getattr(options, name) for name in OPTIONS if getattr(options, name) is not None}
-    if options.named and options.kernel:
+    if options.named is not None and options.kernel is not None:
         raise SimlayoutError(f"{options.named} and --kernel {options.kernel}: give one kernel")
-    return registry.named(options.named or options.kernel or KERNEL).variant(**given)
+    name = next((name for name in (options.named, options.kernel) if name is not None), KERNEL)
+    return registry.named(name).variant(**given)
 
 
 def _device(device, kernel):
@@ -153,7 +154,7 @@ def kernel_options(kernel):
 
 def kernels(options):
     """`simlayout kernels`: all of them, or the plan of one."""
-    if options.named:
+    if options.named is not None:
         return _one_kernel(registry.named(options.named), options)
     facts = {name: _facts(kernel) for name, kernel in registry.KERNELS.items()}
     tell(options.json, facts, lambda: "\n".join(_listed(registry.KERNELS)))

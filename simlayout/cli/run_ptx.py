@@ -197,7 +197,8 @@ def _executed(entry, options, values):
 
 def _changed(argument):
     """How many elements are not as they were; NaN stays NaN by its bits."""
-    before, after = (np.ascontiguousarray(x).view(np.uint8).reshape(x.size, -1) for x in (argument.before, argument.array))
+    before, after = (np.ascontiguousarray(x).view(np.uint8).reshape(x.size, x.itemsize)
+                     for x in (argument.before, argument.array))
     return int((before != after).any(axis=1).sum())
 
 

@@ -252,8 +252,9 @@ def test_a_stdin_that_is_closed_or_no_text_is_one_line(capsys, monkeypatch):
 
 @pytest.mark.parametrize("command", ["gemm", "trace"])
 def test_a_kernel_is_named_by_its_place_or_by_its_option(capsys, command):
-    for words in (["mma_nope"], ["--kernel", "mma_nope"]):
-        assert "unknown kernel 'mma_nope'" in refused(capsys, command, *words)
+    for name in ("mma_nope", ""):
+        for words in ([name], ["--kernel", name]):
+            assert f"unknown kernel '{name}'" in refused(capsys, command, *words)
     assert "give one kernel" in refused(capsys, command, "mma_base", "--kernel", "mma_padded")
 
 

@@ -161,6 +161,13 @@ def test_of_several_entries_one_is_chosen_by_an_option(capsys, folder):
     assert "two.ptx has 2 entries: choose one with --entry, as in --entry kernel; there are kernel, other" in told
 
 
+def test_an_array_without_elements_is_an_argument_as_others_are(capsys):
+    arrays = "--arg", "A=f32[4,0]", "--arg", "C=f32[0]:arange"
+    assert main(["run", "transpose.ptx", "--grid", "1", "--block", "32,8", *arrays, "--arg", "0"]) == 1
+    text = capsys.readouterr().out
+    assert "past the end of the float32 array" in text and "A             float32 [4, 0], 0 of 0 elements changed" in text
+
+
 def test_run_prints_the_listing_the_wavefronts_and_what_changed(capsys):
     text = " ".join(printed(capsys, *TRANSPOSED).split())
     for part in ("grid 2 x 2, block 32 x 8", "5 672 128 128 128 0 tile[threadIdx.y + i][threadIdx.x]",

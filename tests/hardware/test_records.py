@@ -162,6 +162,13 @@ def test_a_file_that_is_no_record_is_refused_in_one_line(tmp_path, some, damage)
     assert "\n" not in str(caught.value)
 
 
+def test_a_record_without_a_part_is_told_which(tmp_path):
+    path = tmp_path / "empty.json"
+    path.write_text("{}")
+    with pytest.raises(SimlayoutError, match="empty.json is no record of `simlayout conform`: it has no 'about'"):
+        add_records(path)
+
+
 def test_a_file_that_is_missing_is_named(tmp_path):
     with pytest.raises(SimlayoutError, match="nowhere.npz does not exist"):
         add_records(tmp_path / "nowhere.npz")

@@ -127,6 +127,7 @@ HALF = np.ones((16, 32), np.float16)
     (HALF[0], HALF, r"a must be a matrix, not \(32,\)"),
     (HALF.tolist(), HALF, "a must be a matrix, not list"),
     (HALF, HALF.T.astype(np.float32), "b is float32; this kernel multiplies float16"),
+    (HALF.astype(">f2"), HALF.T, "a is >f2; this kernel multiplies float16"),
     (HALF, HALF, r"a is \(16, 32\) and b is \(16, 32\): they have no product"),
     (np.stack([HALF, HALF]), HALF.T, "mma_permuted multiplies two matrices, not 2 pairs: run it for each"),
     (HALF[:0], HALF.T, "M = 0: a GEMM needs"),
@@ -136,6 +137,12 @@ def test_other_input_is_refused_in_one_line(a, b, complaint):
     with pytest.raises(SimlayoutError, match=complaint) as caught:
         run(KERNELS["mma_permuted"], a, b, device="cpu")
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kernel", ["mma_permuted", None])
+def test_what_is_no_kernel_is_refused_with_where_kernels_are(kernel):
+    with pytest.raises(SimlayoutError, match=r"run takes a Kernel, not \w+: cuda_kernels.KERNELS\[name\] is one"):
+        run(kernel, HALF, HALF.T, device="cpu")
 
 
 @pytest.mark.parametrize("of_a, of_b", [

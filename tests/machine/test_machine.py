@@ -18,6 +18,7 @@ from machine_kit import (
     vote,
 )
 
+from cuda_kernels import intrinsics
 from simlayout.errors import MachineError, SimlayoutError
 from simlayout.machine import run
 
@@ -309,6 +310,17 @@ def test_elements_of_an_array_are_refused_with_the_instruction_that_reads_them()
     for kernel in reads, writes:
         with pytest.raises(MachineError, match=r"test_machine.py:\d+: .* without elements: .* ld_global_f32\(a \+ 4 \* i\)"):
             run(kernel, 1, 32, np.zeros(32, np.int32))
+
+
+@pytest.mark.parametrize("instruction", [intrinsics.ld_global_b32, intrinsics.cp_async_cg_16, intrinsics.bulk_store])
+def test_a_number_for_an_address_of_global_memory_is_refused_with_what_such_is(instruction):
+    numbers = {"ld_global_b32": (0,), "cp_async_cg_16": (0, 0), "bulk_store": (0, 0, 16)}[instruction.name]
+
+    def kernel():
+        instruction(*numbers)
+
+    with pytest.raises(MachineError, match=rf"test_machine.py:\d+: .*{instruction.name} takes an address of global memory"):
+        run(kernel, 1, 32, shared_bytes=64)
 
 
 def test_what_python_says_of_a_device_function_has_its_name():

@@ -130,7 +130,8 @@ def load_records(path):
     except OSError as error:
         raise SimlayoutError(f"cannot read {path}: {error.strerror or error}") from None
     except _UNREADABLE as error:
-        raise SimlayoutError(f"{path} is no record of `simlayout conform`: {error}") from error
+        why = f"it has no {error}" if isinstance(error, KeyError) else error
+        raise SimlayoutError(f"{path} is no record of `simlayout conform`: {why}") from error
 
 
 def _load_json(path):

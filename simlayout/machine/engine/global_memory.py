@@ -132,8 +132,9 @@ class Allocation:
         low, high = -self.zero, self.bytes.size - self.zero - 1
         for lane, offset in zip(np.flatnonzero(active).tolist(), offsets.tolist(), strict=True):
             if offset < low or offset + nbytes - 1 > high:
+                there = f"bytes {low} to {high}" if self.bytes.size else "no bytes"
                 raise AddressError(f"lane {lane} {verb} bytes {offset} to {offset + nbytes - 1}, outside the "
-                                   f"{self.text} (bytes {low} to {high}): guard the access or fix the address")
+                                   f"{self.text} ({there}): guard the access or fix the address")
             if (offset + self.aligned) % alignment:
                 raise AddressError(f"lane {lane} {verb} {nbytes} bytes at byte {offset} of the {self.text}, not "
                                    f"aligned to {alignment}: use a narrower access, or rows of a multiple of it")

@@ -132,6 +132,12 @@ class Decisions(Lanes):
                 name, takes = getattr(function, "name", "this instruction"), list(signature(twin).parameters)[1:]
                 told = f": {', '.join(takes)}" if takes else ""
                 raise MachineError(f"{name} takes {counted(len(kinds), 'operand')}, not {len(args)}{told}") from None
+            except AttributeError:
+                if not any(kind == "u64" and kind_of(given) for kind, given in zip(kinds, args)):
+                    raise
+                raise MachineError(f"{getattr(function, 'name', 'this instruction')} takes an address of global memory, an "
+                                   "array that is passed and bytes from there, as in a + 4 * i, and is given a number: of "
+                                   "shared memory there are instructions of their own, such as ld_shared_b32") from None
             return results(function.results, result) if function.results else result
         if isinstance(function, _BUILT_IN):
             return _BUILTINS.get(function, _as_it_is)(self, function, args, named)
