@@ -10,42 +10,30 @@ from typing import Any
 from cuda_kernels.kernels.hopper.grouping import check_offsets, scales_of_groups
 from cuda_kernels.kernels.hopper.rules import fault_of
 from cuda_kernels.kernels.hopper.scaling import scaled_by, scales_of
-from cuda_kernels.matmul.arrays import TAKEN, look, operand
-from cuda_kernels.matmul.recipe import (
-    NEW,
-    RECIPES,
-    Prepared,
-    Recipe,
-    check_tune,
-    check_types,
-    keep,
-    known,
-    launched,
-    no_gradient,
-    result_of,
-)
+from cuda_kernels.matmul.recipe import Prepared, Recipe, check_types, launched, result_of
 from cuda_kernels.matmul.steps import GroupedSteps, steps_for
-from cuda_kernels.run import driver
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import DeviceError, SimlayoutError
 from simlayout.kernel import Kernel
 
-KINDS = {"offsets": "offsets are int32", "scale_a": "scales are float32", "scale_b": "scales are float32"}
-"""What is said of arrays of types that none of them has."""
-
 
 class GroupedRecipe(Recipe):
-    """The Recipe of a grouped product. a, b, offsets, out: Operands, out None for a new array; kernel, overlap, tune: as
-    of `grouped_matmul`; scales: {name: the Operand} of "scale_a" and "scale_b", or {}."""
+    """The Recipe of a grouped product. read: the Operands by the names of `grouped_matmul`'s arguments; out: an Operand,
+    None for a new array; kernel, overlap, tune: as of `grouped_matmul`."""
 
-    def __init__(self, cuda, a, b, offsets, out, kernel, overlap, tune, scales):
+    expected = "kernel is a name, a Kernel or a Hopper configuration, tune a name or seconds, and overlap is True or False"
+    kinds = {"offsets": "offsets are int32"} | dict.fromkeys(("scale_a", "scale_b"), "scales are float32")
+
+    def __init__(self, cuda, read, out, kernel, overlap, tune):
+        a, b, offsets = (read[name] for name in ("a", "b", "offsets"))
+        scales = {name: read[name] for name in ("scale_a", "scale_b") if name in read}
         check_types(a, b)
         shape, groups = _shapes(a, b, offsets)
         dtype = out.dtype if out else result_of(a.dtype, bool(scales))
         of_scales, step = _scales(a, b, scales)
         if fault := fault_of((a.dtype, b.dtype), dtype, scaled_by(*of_scales.values()) if scales else ""):
             raise SimlayoutError(fault)
-        super().__init__(cuda, a, b, out, shape, dtype, {"offsets": offsets} | scales)
+        super().__init__(cuda, read, out, shape, dtype)
         if out and shape[1] > 1 and out.strides[1] != out.itemsize and 0 not in shape:
             raise SimlayoutError("the rows of out are not contiguous: pass another out")
         if groups and 0 not in shape:
@@ -89,32 +77,12 @@ def _scales(a, b, scales):
     return {"a": of_a, "b": of_b}, step
 
 
-def _lookup(a, b, offsets, out, kernel, overlap, tune, scale_a, scale_b):
-    """(recipe, addresses of a, b and out, those of offsets and scales), as `matmul._lookup`."""
+def _read(a, b, offsets, scale_a, scale_b):
+    """{name: array} of what a call reads."""
     if (scale_a is None) != (scale_b is None):
         raise SimlayoutError("scale_a and scale_b go together: pass both, of a single 1 where nothing is to be scaled")
-    scales = [(x, name) for x, name in ((scale_a, "scale_a"), (scale_b, "scale_b")) if x is not None]
-    given = [(a, "a"), (b, "b"), (offsets, "offsets"), *scales]
-    looks, addresses = zip(*(look(x, name) for x, name in given))
-    look_c, at_c = (NEW, 0) if out is None else look(out, "out")
-    cuda, key = driver.cuda(), ("grouped", *looks, look_c, kernel, overlap, tune)
-    if cuda.devices > 1 and None in (look_c[0], *(x[0] for x in looks)):
-        named = [*((at, name) for at, (_, name) in zip(addresses, given)), (at_c, "out")]
-        key += tuple(cuda.device_of(at, name) if at else None for at, name in named)
-    recipe = known(key, "kernel is a name, a Kernel or a Hopper configuration, tune a name or seconds, and overlap is True "
-                        "or False")
-    if recipe is None:
-        check_tune(tune, kernel)
-        of = {name: operand(x, name, cuda, KINDS.get(name, TAKEN)) for x, name in given}
-        of_out = None if out is None else operand(out, "out", cuda)
-        of_three = [of.pop(name) for name in ("a", "b", "offsets")]
-        recipe = keep(RECIPES, key, GroupedRecipe(cuda, *of_three, of_out, kernel, overlap, tune, of))
-    if recipe.gradients:
-        no_gradient(a, b, out, scale_a, scale_b)
-    at_a, at_b, *at_more = addresses
-    if out is not None:
-        recipe.check_overlap(at_a, at_b, at_c, at_more)
-    return recipe, at_a, at_b, at_c, at_more
+    read = {"a": a, "b": b, "offsets": offsets}
+    return read if scale_a is None else read | {"scale_a": scale_a, "scale_b": scale_b}
 
 
 def grouped_matmul(a: Any, b: Any, offsets: Any, out: Any = None, *, kernel: str | Kernel = "auto", stream: Any = None,
@@ -140,8 +108,9 @@ def grouped_matmul(a: Any, b: Any, offsets: Any, out: Any = None, *, kernel: str
     Returns out at once. Raises SimlayoutError for arrays that cannot be multiplied, and DeviceError if there is no GPU that
     can do it; then nothing has been launched. Legal in a CUDA graph capture if the same call was made once before.
     """
-    recipe, at_a, at_b, at_c, at_more = _lookup(a, b, offsets, out, kernel, overlap, tune, scale_a, scale_b)
-    return launched(recipe, a, out, at_a, at_b, at_c, at_more, stream)
+    read = _read(a, b, offsets, scale_a, scale_b)
+    recipe, addresses = GroupedRecipe.of(read, out, kernel, overlap, tune)
+    return launched(recipe, addresses, a, out, stream)
 
 
 def plan_grouped_matmul(a: Any, b: Any, offsets: Any, out: Any, *, kernel: str | Kernel = "auto", overlap: bool = True,
@@ -153,6 +122,6 @@ def plan_grouped_matmul(a: Any, b: Any, offsets: Any, out: Any, *, kernel: str |
     """
     if out is None:
         raise SimlayoutError("plan_grouped_matmul needs out: the array that every call writes")
-    recipe, *addresses, at_more = _lookup(a, b, offsets, out, kernel, overlap, tune, scale_a, scale_b)
-    more = [x for x in (offsets, scale_a, scale_b) if x is not None]
-    return Prepared(recipe, a, b, out, addresses, tuple(zip(more, at_more)))
+    read = _read(a, b, offsets, scale_a, scale_b)
+    recipe, addresses = GroupedRecipe.of(read, out, kernel, overlap, tune)
+    return Prepared(recipe, addresses, read, out)

@@ -1,49 +1,40 @@
 """matmul: NumPy's product of arrays that already lie on a GPU."""
 
-from types import MappingProxyType
 from typing import Any
 
 from cuda_kernels.kernels.hopper.rules import fault_of
 from cuda_kernels.kernels.hopper.scaling import scaled_by, scales_of
-from cuda_kernels.matmul.arrays import contiguous, look, operand
+from cuda_kernels.matmul.arrays import contiguous
 from cuda_kernels.matmul.finish import NAMES, PLAIN, finish_of
 from cuda_kernels.matmul.product import result_shape
-from cuda_kernels.matmul.recipe import (
-    NEW,
-    RECIPES,
-    Prepared,
-    Recipe,
-    check_tune,
-    check_types,
-    keep,
-    known,
-    launched,
-    no_gradient,
-    result_of,
-)
+from cuda_kernels.matmul.recipe import Prepared, Recipe, check_types, launched, result_of
 from cuda_kernels.matmul.steps import steps_for
-from cuda_kernels.run import driver
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import SimlayoutError
 from simlayout.kernel import Kernel
 
 
 class ProductRecipe(Recipe):
-    """The Recipe of a product. a, b, out: Operands, out None for a new array; kernel, overlap, tune: as of `matmul`; more:
-    the Operands of what else it reads, by the names of `matmul`'s arguments; finishing: its activation, alpha and beta."""
+    """The Recipe of a product. read: the Operands by the names of `matmul`'s arguments; out: an Operand, None for a new
+    array; kernel, overlap, tune: as of `matmul`; finishing: its activation, alpha and beta."""
 
-    def __init__(self, cuda, a, b, out, kernel, overlap, tune, more=MappingProxyType({}), finishing=PLAIN):
+    expected = ("kernel, tune and activation are names, and alpha and beta are numbers: one of them is neither (an array of "
+                "one number: pass float(x))")
+    kinds = dict.fromkeys(NAMES, "its type is out's") | dict.fromkeys(("scale_a", "scale_b"), "scales are float32")
+
+    def __init__(self, cuda, read, out, kernel, overlap, tune, finishing):
+        a, b = read["a"], read["b"]
         check_types(a, b)
-        shape, scales = result_shape(a.shape, b.shape), _scales(a, b, more)
-        finishes = finishing != PLAIN or not NAMES.isdisjoint(more)
+        shape, scales = result_shape(a.shape, b.shape), _scales(read)
+        finishes = finishing != PLAIN or not NAMES.isdisjoint(read)
         dtype = out.dtype if out else result_of(a.dtype, finishes or bool(scales))
         strides = out.strides if out else contiguous(shape, TYPES[dtype].bytes)
-        added = {name: x for name, x in more.items() if name in NAMES}
+        added = {name: x for name, x in read.items() if name in NAMES}
         finish = finish_of(finishing, added, b.shape, shape, strides, dtype)
         scaled = scaled_by(*scales.values()) if scales else ""
         if fault := fault_of((a.dtype, b.dtype), dtype, scaled, str(finish.epilogue)):
             raise SimlayoutError(fault)
-        super().__init__(cuda, a, b, out, shape, dtype, more)
+        super().__init__(cuda, read, out, shape, dtype)
         if 0 in a.shape[-1:] and 0 not in shape:
             if finish:
                 raise SimlayoutError(f"a is {a.shape} and b is {b.shape}: no kernel finishes sums of nothing")
@@ -62,9 +53,9 @@ class ProductRecipe(Recipe):
             self.follow(built, tune)
 
 
-def _scales(a, b, more):
-    """{"a", "b": Scales} of the Operands "scale_a" and "scale_b" of `more`; {} without scales."""
-    scales = [more[name] for name in ("scale_a", "scale_b") if name in more]
+def _scales(read):
+    """{"a", "b": Scales} of the Operands "scale_a" and "scale_b"; {} without scales."""
+    a, b, *scales = (read[name] for name in ("a", "b", "scale_a", "scale_b") if name in read)
     if len(scales) == 1:
         raise SimlayoutError("scale_a and scale_b go together: pass both, of a single 1 where nothing is to be scaled")
     if not scales:
@@ -75,41 +66,12 @@ def _scales(a, b, more):
             for which, x, lines in zip("ab", scales, (a.shape[0], b.shape[1]))}
 
 
-def _named(scale_a, scale_b, bias, residual, multiply):
-    """{name: array} of what a call reads beside a and b."""
+def _read(a, b, scale_a, scale_b, bias, residual, multiply):
+    """{name: array} of what a call reads."""
     if scale_a is None and scale_b is None and bias is None and residual is None and multiply is None:
-        return {}
+        return {"a": a, "b": b}
     named = {"scale_a": scale_a, "scale_b": scale_b, "bias": bias, "residual": residual, "multiply": multiply}
-    return {name: x for name, x in named.items() if x is not None}
-
-
-def _lookup(a, b, out, kernel, overlap, tune, more, finishing):
-    """(recipe, addresses of a, b and out, those of what else is read) for these arrays. more: of `_named`; finishing:
-    activation, alpha and beta. If the recipe is new, everything is checked and it is made."""
-    look_a, at_a = look(a, "a")
-    look_b, at_b = look(b, "b")
-    look_c, at_c = (NEW, 0) if out is None else look(out, "out")
-    cuda, looks, at_more = driver.cuda(), (), ()
-    key = look_a, look_b, look_c, kernel, overlap, tune, finishing
-    if more:
-        looks, at_more = zip(*(look(x, name) for name, x in more.items()))
-        key += (*more, *looks)
-    if cuda.devices > 1 and None in (look_a[0], look_b[0], look_c[0], *(look[0] for look in looks)):
-        key += tuple(cuda.device_of(at, name) if at else None for at, name in
-                     zip((at_a, at_b, at_c, *at_more), ("a", "b", "out", *more)))
-    recipe = known(key, "kernel, tune and activation are names, and alpha and beta are numbers: one of them is neither (an "
-                        "array of one number: pass float(x))")
-    if recipe is None:
-        check_tune(tune, kernel)
-        operands = [None if x is None else operand(x, name, cuda) for x, name in ((a, "a"), (b, "b"), (out, "out"))]
-        read = {name: operand(x, name, cuda, "its type is out's" if name in NAMES else "scales are float32")
-                for name, x in more.items()}
-        recipe = keep(RECIPES, key, ProductRecipe(cuda, *operands, kernel, overlap, tune, read, finishing))
-    if recipe.gradients:
-        no_gradient(a, b, out, *more.values())
-    if out is not None:
-        recipe.check_overlap(at_a, at_b, at_c, at_more)
-    return recipe, at_a, at_b, at_c, at_more
+    return {"a": a, "b": b} | {name: x for name, x in named.items() if x is not None}
 
 
 def matmul(a: Any, b: Any, out: Any = None, *, kernel: str | Kernel = "auto", stream: Any = None,
@@ -153,9 +115,9 @@ def matmul(a: Any, b: Any, out: Any = None, *, kernel: str | Kernel = "auto", st
     cannot be multiplied, and DeviceError if there is no GPU that can do it; then nothing has been launched. Legal in a CUDA
     graph capture if the same call was made once before.
     """
-    more = _named(scale_a, scale_b, bias, residual, multiply)
-    recipe, at_a, at_b, at_c, at_more = _lookup(a, b, out, kernel, overlap, tune, more, (activation, alpha, beta))
-    return launched(recipe, a, out, at_a, at_b, at_c, at_more, stream)
+    read = _read(a, b, scale_a, scale_b, bias, residual, multiply)
+    recipe, addresses = ProductRecipe.of(read, out, kernel, overlap, tune, (activation, alpha, beta))
+    return launched(recipe, addresses, a, out, stream)
 
 
 def plan_matmul(a: Any, b: Any, out: Any, *, kernel: str | Kernel = "auto", overlap: bool = True, scale_a: Any = None,
@@ -168,6 +130,6 @@ def plan_matmul(a: Any, b: Any, out: Any, *, kernel: str | Kernel = "auto", over
     """
     if out is None:
         raise SimlayoutError("plan_matmul needs out: the array that every call writes")
-    more = _named(scale_a, scale_b, bias, residual, multiply)
-    recipe, *addresses, at_more = _lookup(a, b, out, kernel, overlap, tune, more, (activation, alpha, beta))
-    return Prepared(recipe, a, b, out, addresses, tuple(zip(more.values(), at_more)))
+    read = _read(a, b, scale_a, scale_b, bias, residual, multiply)
+    recipe, addresses = ProductRecipe.of(read, out, kernel, overlap, tune, (activation, alpha, beta))
+    return Prepared(recipe, addresses, read, out)

@@ -10,9 +10,10 @@ from threading import Lock
 from typing import Any
 
 from cuda_kernels.matmul import arrays
-from cuda_kernels.matmul.arrays import contiguous, extent, look
+from cuda_kernels.matmul.arrays import TAKEN, contiguous, extent, look, operand
 from cuda_kernels.matmul.product import check_strides
 from cuda_kernels.matmul.workspace import Workspaces
+from cuda_kernels.run import driver
 from cuda_kernels.run.captures import STREAMS
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import SimlayoutError
@@ -21,8 +22,8 @@ from simlayout.kernel import Kernel
 NEW = (-1,)
 """The description of an out that is yet to be made."""
 
-ROLES = "a", "b", "c", "scratch", "split", "counters"
-"""Whose addresses a launch needs, in the order in which they are passed on; those of scales, bias and so on follow."""
+ROLES = "c", "scratch", "split", "counters"
+"""Whose addresses a launch needs, behind those of what it reads, in the order in which they are passed on."""
 
 CACHE_SIZE = 256
 """Recipes that are kept, and launches per recipe; the oldest goes first."""
@@ -41,37 +42,65 @@ def keep(kept, key, value):
     return value
 
 
-def known(key, expected):
-    """The Recipe of a call, None of a new one. expected: what is said of arguments by which nothing can be kept."""
-    try:
-        return RECIPES.get(key)
-    except TypeError:
-        raise SimlayoutError(expected) from None
-
-
 RESULTS = {"f16": "f16", "bf16": "bf16", "e4m3": "bf16", "e5m2": "bf16", "s8": "s32", "u8": "s32"}
 """Types of operands -> of a result for which no out was given; of integers that are scaled it is bf16."""
 
 
 class Recipe:
-    """A product but for addresses: `follow` gives it its steps. cuda: the driver; a, b, out: Operands, out None for a new
-    array; shape, dtype: of out; more: {name: the Operand} of what else is read."""
+    """A product but for addresses: `follow` gives it its steps. cuda: the driver; read: the Operands by the names of the
+    call's arguments, "a" and "b" first; out: an Operand, None for a new array; shape, dtype: of out.
 
-    def __init__(self, cuda, a, b, out, shape, dtype, more):
-        self.cuda, self.shape, self.dtype, self.roles, size = cuda, shape, dtype, (*ROLES, *more), TYPES[dtype].bytes
-        read = more.values()
-        self.device, self.kind, self.launches = one_device(a, b, out, *read), a.kind, {}
-        for name, x in (("a", a), ("b", b)):
-            check_strides(name, x.shape, x.strides, x.itemsize, True)
+    A subclass takes (cuda, read, out, *settings). expected: what its settings are; kinds: name -> which elements there are
+    of what is read beside a and b.
+    """
+
+    expected: str
+    kinds: dict[str, str]
+
+    def __init__(self, cuda, read, out, shape, dtype):
+        self.cuda, self.shape, self.dtype, self.roles, size = cuda, shape, dtype, (*read, *ROLES), TYPES[dtype].bytes
+        given = [*read.values(), *([out] if out else [])]
+        self.device, self.kind, self.launches = one_device(given), read["a"].kind, {}
+        for name in ("a", "b"):
+            check_strides(name, read[name].shape, read[name].strides, read[name].itemsize, True)
         if out:
             check_out(out, shape)
         self.strides = out.strides if out else contiguous(shape, size)
-        self.extents = a.extent, b.extent, extent(shape, self.strides, size), *(x.extent for x in read)
-        given = [x for x in (a, b, out, *read) if x]
+        self.extents, self.extent = tuple(x.extent for x in read.values()), extent(shape, self.strides, size)
         self.stream = default_stream(given, self.device)
         self.gradients = any(getattr(x.owner, "requires_grad", False) for x in given)
         self.steps, self.scratch, self.split, self.counters, self.kernel = (), 0, 0, 0, None
         self.clears, self.simple = False, True
+
+    @classmethod
+    def of(cls, read, out, kernel, overlap, tune, *finishing):
+        """(recipe, addresses of what is read and of out) of a call. read: {name: array}, "a" and "b" first; out: None for a
+        new array, then its address is 0; the rest: as of `matmul`. A new recipe is made, and everything is checked."""
+        looks, addresses = [], []
+        for name, x in read.items():
+            seen, at = look(x, name)
+            looks.append(seen)
+            addresses.append(at)
+        seen, at = (NEW, 0) if out is None else look(out, "out")
+        addresses.append(at)
+        key = cls, kernel, overlap, tune, *finishing, *read, *looks, seen
+        cuda = driver.cuda()
+        if cuda.devices > 1 and any(device is None for device, *_ in (*looks, seen)):
+            key += tuple(cuda.device_of(at, name) if at else None for at, name in zip(addresses, (*read, "out")))
+        try:
+            recipe = RECIPES.get(key)
+        except TypeError:
+            raise SimlayoutError(cls.expected) from None
+        if recipe is None:
+            check_tune(tune, kernel)
+            operands = {name: operand(x, name, cuda, cls.kinds.get(name, TAKEN)) for name, x in read.items()}
+            of_out = None if out is None else operand(out, "out", cuda)
+            recipe = keep(RECIPES, key, cls(cuda, operands, of_out, kernel, overlap, tune, *finishing))
+        if recipe.gradients:
+            no_gradient(*read.values(), out)
+        if out is not None:
+            recipe.check_overlap(addresses)
+        return recipe, addresses
 
     def follow(self, built, tune):
         """Takes the steps of `built(use_kept)`, a builder of `steps` that has made them, with what they need: for what was
@@ -93,14 +122,15 @@ class Recipe:
         launches = tuple(step.bind(self.cuda, self.device, addresses) for step in self.steps)
         return keep(self.launches, key, launches)
 
-    def check_overlap(self, at_a, at_b, at_c, at_more):
+    def check_overlap(self, addresses):
         """Raises SimlayoutError if out shares memory with what is read, judged by their whole extents. It may be what lies
         as it does, the residual or what is multiplied: each element is read before it is written."""
-        end, names = at_c + self.extents[2], self.roles[len(ROLES):]
-        read = (("a", at_a, self.extents[0]), ("b", at_b, self.extents[1]), *zip(names, at_more, self.extents[3:]))
-        for name, at, size in read:
-            same = at == at_c and name in ("residual", "multiply")
-            if at_c < at + size and at < end and size and end > at_c and not same:
+        at_c = addresses[-1]
+        end = at_c + self.extent
+        for name, at, size in zip(self.roles, addresses, self.extents):
+            if at_c < at + size and at < end and size and end > at_c:
+                if at == at_c and name in ("residual", "multiply"):
+                    continue
                 raise SimlayoutError(f"out overlaps {name} in memory, so the product would read what it has written: pass "
                                      "another out")
 
@@ -159,8 +189,8 @@ def result_of(dtype, scaled):
     return "bf16" if scaled and RESULTS[dtype] == "s32" else RESULTS[dtype]
 
 
-def one_device(*operands):
-    devices = {x.device for x in operands if x is not None and x.device is not None}
+def one_device(operands):
+    devices = {x.device for x in operands if x.device is not None}
     if len(devices) > 1:
         raise SimlayoutError(f"the arrays are on GPUs {', '.join(map(str, sorted(devices)))}: move them to one")
     return devices.pop() if devices else 0
@@ -202,20 +232,20 @@ def no_gradient(*tensors):
         raise SimlayoutError("matmul records no gradient: call it under torch.no_grad(), or on .detach() of the tensors")
 
 
-def launched(recipe, a, out, at_a, at_b, at_c, at_more, stream):
-    """out, or a new array where that is None, behind the launches of a Recipe on a stream, as a caller names it. at_more:
-    addresses of what is read beside a and b."""
+def launched(recipe, addresses, a, out, stream):
+    """out, or a new array where that is None, behind the launches of a Recipe on a stream, as a caller names it. addresses:
+    as of `Recipe.of`."""
     handle = recipe.stream() if stream is None else arrays.handle(stream)
     pool = None if stream is None else handle
     if out is None:
         out = recipe.new(a, recipe.shape, recipe.dtype, pool)
-        at_c = arrays.address(out, recipe.kind)
-    key, held = (at_a, at_b, at_c, 0, 0, 0, *at_more), None
+        addresses[-1] = arrays.address(out, recipe.kind)
+    key, held = (*addresses, 0, 0, 0), None
     if not recipe.simple:
         if recipe.clears:
-            recipe.clear(at_c, handle)
+            recipe.clear(addresses[-1], handle)
         scratch, held = recipe.take(a, handle, pool)
-        key = at_a, at_b, at_c, *scratch, *at_more
+        key = *addresses, *scratch
     for launch in recipe.launches.get(key) or recipe.bind(key):
         launch(handle)
     del held                                         # its pool gives it out again behind these launches, in stream order
@@ -223,19 +253,21 @@ def launched(recipe, a, out, at_a, at_b, at_c, at_more, stream):
 
 
 class Prepared:
-    """A product of three arrays that is ready to run: call it with a stream (a handle or an object), or without one to use
-    the current stream of the arrays' library. It keeps the arrays and a workspace of its own, so only one call may run at a
-    time. out: the array of the result; launches: the launches of a call, in order."""
+    """A product of arrays that is ready to run: call it with a stream (a handle or an object), or without one to use the
+    current stream of the arrays' library. It keeps the arrays and a workspace of its own, so only one call may run at a
+    time. out: the array of the result; launches: the launches of a call, in order.
 
-    def __init__(self, recipe: "Recipe", a: Any, b: Any, out: Any, addresses: list[int], more: tuple = ()):
-        self._recipe, self._keep, self.out = recipe, [a, b, *(x for x, _ in more)], out
+    addresses: those of the arrays that it reads, and of out, as of `Recipe.of`."""
+
+    def __init__(self, recipe: "Recipe", addresses: list[int], read: dict[str, Any], out: Any):
+        self._recipe, self._keep, self.out = recipe, [*read.values()], out
         stream = recipe.stream()
-        scratch, workspace = recipe.take(a, stream, None, private=True)
+        scratch, workspace = recipe.take(read["a"], stream, None, private=True)
         if recipe.split:
             recipe.cuda.synchronize(recipe.device, stream)    # the counters are zero before any stream uses them
         self._keep.append(workspace)
-        self._at_c = addresses[2]
-        key = (*addresses, *scratch, *(at for _, at in more))
+        self._at_c = addresses[-1]
+        key = *addresses, *scratch
         self.launches = recipe.bind(key) if recipe.steps else ()
         self._stream, self._clears, self._quick = recipe.stream, recipe.clears, {}
 

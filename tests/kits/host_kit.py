@@ -97,16 +97,14 @@ def install(monkeypatch, library=None, **machine):
     from cuda_kernels.matmul.workspace import Workspaces
     from cuda_kernels.run import driver
 
-    users = [import_module(f"cuda_kernels.matmul.{name}") for name in ("recipe", "matmul", "grouped")]
+    recipe = import_module("cuda_kernels.matmul.recipe")
     library, torch = library or FakeLibrary(**machine), make_torch()
     cuda = driver.Cuda(library)
     monkeypatch.setattr(driver, "cuda", lambda: cuda)
     monkeypatch.setitem(sys.modules, "torch", torch)
-    recipes: dict = {}
-    for module in users:
-        monkeypatch.setattr(module, "RECIPES", recipes)
+    monkeypatch.setattr(recipe, "RECIPES", {})
     monkeypatch.setattr(kept, "_here", {})
-    monkeypatch.setattr(users[0], "WORKSPACES", Workspaces())
+    monkeypatch.setattr(recipe, "WORKSPACES", Workspaces())
 
     def compiled(config, version=0):
         if config not in library.programs.values():

@@ -172,9 +172,9 @@ def test_what_was_called_before_makes_no_new_plan_and_no_tensor_map(machine):
     encoded = library.encoded
     for _ in range(3):
         host.matmul(a, b, c)
-    assert library.encoded == encoded == 3 and len(library.launches) == 4 and len(host.RECIPES) == 1
+    assert library.encoded == encoded == 3 and len(library.launches) == 4 and len(recipe.RECIPES) == 1
     host.matmul(a, b, torch.Tensor(aligned(numbers((64, 64)))))
-    assert library.encoded == 2 * encoded and len(host.RECIPES) == 1
+    assert library.encoded == 2 * encoded and len(recipe.RECIPES) == 1
 
 
 def test_plans_and_launches_are_bounded(machine, monkeypatch):
@@ -183,10 +183,10 @@ def test_plans_and_launches_are_bounded(machine, monkeypatch):
     a, b = torch.Tensor(aligned(numbers((16, 16)))), torch.Tensor(aligned(numbers((16, 16))))
     for n in range(1, 8):
         host.matmul(a, torch.Tensor(aligned(numbers((16, n)))))
-    assert len(host.RECIPES) == 4
+    assert len(recipe.RECIPES) == 4
     for _ in range(8):
         host.matmul(a, b, torch.Tensor(aligned(numbers((16, 16)))))
-    assert max(len(plan.launches) for plan in host.RECIPES.values()) <= 4
+    assert max(len(plan.launches) for plan in recipe.RECIPES.values()) <= 4
 
 
 def test_the_stream_is_the_callers_or_the_librarys_current_one(machine):
@@ -287,7 +287,7 @@ def test_bare_addresses_are_told_apart_by_gpu(monkeypatch):
     for device, group in enumerate(arrays):
         library.places.update({x.ctypes.data: device for x in group})
         host.matmul(*map(Device, group))
-    assert [plan.device for plan in host.RECIPES.values()] == [0, 1]
+    assert [plan.device for plan in recipe.RECIPES.values()] == [0, 1]
     with pytest.raises(SimlayoutError, match="on GPUs 0, 1"):
         host.matmul(Device(arrays[0][0]), Device(arrays[1][1]), Device(arrays[0][2]))
 
