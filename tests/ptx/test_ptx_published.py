@@ -150,10 +150,12 @@ ret;
 
 @pytest.mark.parametrize("together", [False, True])
 @pytest.mark.parametrize("meet", ["", "bar.sync 0;"])
-def test_the_last_block_that_counts_reads_what_others_have_fenced(meet, together):
+@pytest.mark.parametrize("counts", ["setp.ne.u32 %p1, %r2, 3;", "setp.lt.u32 %p1, %r2, 3;"])
+def test_the_last_block_that_counts_reads_what_others_have_fenced(counts, meet, together):
     """The example of the CUDA C++ Programming Guide, Memory Fence Functions: `volatile float* result`."""
     for fence in ("membar.gl;", ""):
-        entry = sl.ptx.load(module(LAST.format(fence=fence, meet=meet), ["u64"])).entry()
+        text = LAST.replace("setp.ne.u32 %p1, %r2, 3;", counts).format(fence=fence, meet=meet)
+        entry = sl.ptx.load(module(text, ["u64"])).entry()
         out = np.zeros(32, np.uint32)
         trace = entry.run(4, 1, out, hazards="report", together=together)
         assert out[16] == 10 and [hazard.kind for hazard in trace.hazards] == ["missing fence"] * (0 if fence else 2)

@@ -260,11 +260,35 @@ add.u32 %r3, %r3, 1; setp.lt.u32 %p1, %r3, 3; @%p1 bra L; ret;""", ["u64"])
 FENCE = "membar.gl;"
 
 
-@pytest.mark.parametrize("release, acquire, lines", [(FENCE, FENCE, 0), (FENCE, "", 3), ("", FENCE, 3)])
-def test_the_last_block_that_has_acquired_may_set_the_counter_back_by_a_plain_store(release, acquire, lines):
-    text, out = module(RESET.format(release=release, acquire=acquire), ("u64",)), np.zeros(5, np.uint32)
-    hazards = sl.ptx.load(text).entry().run(3, 1, out, hazards="report").hazards
+@pytest.mark.parametrize("together", [False, True])
+@pytest.mark.parametrize("release, acquire, lines", [(FENCE, FENCE, 0), (FENCE, "", 2), ("", FENCE, 2)])
+@pytest.mark.parametrize("last", ["setp.ne.u32 %p1, %r2, 2;", "setp.lt.u32 %p1, %r2, 2;",
+                                  "add.u32 %r2, %r2, 1; setp.le.u32 %p1, %r2, 2;"])
+def test_the_last_block_may_set_the_counter_back_by_a_plain_store(last, release, acquire, lines, together):
+    body = RESET.replace("setp.ne.u32 %p1, %r2, 2;", last).format(release=release, acquire=acquire)
+    out = np.zeros(5, np.uint32)
+    hazards = sl.ptx.load(module(body, ("u64",))).entry().run(3, 1, out, hazards="report", together=together).hazards
     assert out.tolist() == [0, 0, 1, 2, 1] and len(hazards) == lines
+    assert {found.second.instruction for found in hazards} <= {"ld.global.u32"}
+
+
+COUNT = """mov.u32 %r1, %tid.x; mov.u32 %r4, 0; and.b32 %r2, %r1, 31; setp.ne.u32 %p2, %r2, 0; setp.eq.u32 %p1, %r1, 0;
+@%p1 st.shared.u32 [count], %r4; bar.sync 0; @%p2 bra END;
+{count} {reset} {after} END: ret;"""
+RESETS = "setp.eq.u32 %p1, %r3, 3; @%p1 st.shared.u32 [count], %r4;"
+
+
+@pytest.mark.parametrize("count, reset, after, raced", [
+    ("atom.shared.add.u32 %r3, [count], 1;", RESETS, "", False),
+    ("atom.shared.inc.u32 %r3, [count], 9;", RESETS.replace("eq", "ge"), "", False),
+    ("atom.shared.add.u32 %r3, [count], 1;", RESETS.replace(", 3", ", 1"), "", True),
+    ("atom.shared.add.u32 %r3, [count], 1;", "st.shared.u32 [count], %r4;", "", True),
+    ("red.shared.add.u32 [count], 1; ld.volatile.shared.u32 %r3, [count];", RESETS.replace(", 3", ", 4"), "", True),
+], ids=["== 3", ">= 3", "counted too early", "whoever counts", "who reads"])
+def test_so_may_the_last_warp_in_shared_memory(count, reset, after, raced):
+    text = COUNT.format(count=count, reset=reset, after=after).replace("; ", ";\n")
+    entry = sl.ptx.load(module(text, before=".shared .align 4 .b32 count;")).entry()
+    assert bool(entry.run(1, 128, hazards="report").hazards) == raced
 
 
 def test_what_is_stored_between_the_fence_and_the_atomic_is_not_released():

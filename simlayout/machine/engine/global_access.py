@@ -16,7 +16,8 @@ from simlayout.machine.engine.counters import NEVER
 from simlayout.machine.engine.hazards import ordered_ints
 from simlayout.machine.engine.memory import touching
 from simlayout.machine.engine.scopes import apart, home_of
-from simlayout.machine.engine.telling import FIRST_READ, OTHER_SIZE, OUT_OF_SCOPE
+from simlayout.machine.engine.telling import FIRST_READ, OTHER_SIZE, OUT_OF_SCOPE, UNACQUIRED
+from simlayout.machine.engine.touches import asks, is_atomic
 
 WRITES, STRONG, ASYNC = 4, 2, 1
 """Bits of the kind of an access: it writes; it is strong, as atomics are; it is the async proxy's, as all of TMA is."""
@@ -74,6 +75,18 @@ def first_read(one, other):
     return ""
 
 
+def counted(before, after, present, where, clocks):
+    """Whether a plain store comes behind an atomic in all places that others have counted in too: by an atomic behind that
+    one, whose value its thread has looked at. The last block sets its counter back so. present: Accesses of these bytes.
+
+    What a GPU does is certain, though PTX calls it a race: no atomic that was counted can come later (Coherence).
+    """
+    if after.grain is None or not is_atomic(before.place.instruction):
+        return False
+    return any(one.asks and one.group == after.group and one.unordered(after, where, clocks) is None
+               for one in present[present.index(before) + 1:])
+
+
 def covers(one, other):
     """Whether what races with an Access races with another one too, if it is ordered after neither or both, and comes from
     elsewhere. Two plain stores that stand for a byte have stored one value there, or a race has been told of."""
@@ -100,11 +113,11 @@ class Access:
     group: the serial number of the clocks of those who run at the same time; warp: its number in them; epoch: None while a
     cp.async is under way, then that of its wait; met: the epochs before which all was ordered when it was issued. covering:
     once its CTA has ended, the releases that cover it (see `ended`); own: of atomics, the releases that they were: (lane,
-    counter, number) each.
+    counter, number) each; asks: whether it is an atomic whose value says what others have done.
     """
 
     __slots__ = ("place", "group", "warp", "epoch", "met", "rows", "unit", "lanes", "kind", "allocation", "copies", "agent",
-                 "number", "stored", "covering", "grain", "own", "reach", "home", "width")
+                 "number", "stored", "covering", "grain", "own", "reach", "home", "width", "asks")
 
     def __init__(self, warp, place, rows, unit, lanes, kind, allocation, copies=False, agent=None,
                  stored=None, grain=None, width=None):
@@ -115,7 +128,7 @@ class Access:
         self.copies, self.agent, self.number, self.stored, self.covering = copies, agent, None, stored, None
         self.grain, self.own = grain, ()
         self.reach, self.home = warp.reach, home_of(warp.cta) if warp.cta.launch.narrow else None
-        self.width = width
+        self.width, self.asks = width, is_atomic(place.instruction) and asks(warp)
 
     def ended(self, released):
         """The releases that cover what it does, when its CTA has ended: (lane, counter, number), int [n] each.
@@ -156,6 +169,10 @@ class Access:
         if self.agent is not None:
             return f" ({self.agent.state(self)})"
         return " (no cp.async.wait_group has covered it)" if self.epoch is None else ""
+
+    def unacquired(self, lanes, released):
+        """What to say of this if some of these lanes have released it before their CTA ended. released: as of `ended`."""
+        return UNACQUIRED if released is not None and np.isin(lanes, self.ended(released)[0]).any() else ""
 
     def at(self, where=None):
         """(bytes, lanes), int64 [n] each: what it touches, by whom; only in bytes given by bool [rows, unit]."""

@@ -27,6 +27,7 @@ from simlayout.machine.engine.global_access import (
     Access,
     Plain,
     conflicting,
+    counted,
     covers,
     first_read,
     outlasts,
@@ -47,9 +48,6 @@ as many. What is seen at once goes at once."""
 
 MOST_PAST = 32
 """Accesses of one byte by ended CTAs that are kept where each is covered by releases that no other one's come before."""
-
-UNACQUIRED = " and has released (a fence is missing behind the atomic or load by which the other one knows)"
-"""Of an access that a counter would order, if who has read the counter had acquired."""
 
 GONE, BENEATH, STAYS = range(3)
 """What becomes of an Access of some bytes when another one has come."""
@@ -280,7 +278,7 @@ class GlobalShadow:
         if again and before.grain == after.grain:
             return self._stored_again(present, before, after, where, clocks, carefully)
         if conflicting(before, after):
-            return self._met(before, after, where, clocks)
+            return self._met(present, before, after, where, clocks)
         if before.group != self._group:
             past = self._repeated(present, before, carefully) or self._too_many(present, before, carefully)
             return GONE if past else STAYS
@@ -295,11 +293,13 @@ class GlobalShadow:
             return GONE
         return _where(after, where, pairs, STAYS, GONE)
 
-    def _met(self, before, after, where, clocks):
+    def _met(self, present, before, after, where, clocks):
         """`_becomes` of two Accesses of which one changes what the other needs."""
         pairs = before.unordered(after, where, clocks, self._released.get(before.group))
         if pairs is None:
             self._check_fence(before, after, where, clocks)
+        elif counted(before, after, present, where, clocks):
+            pairs = None
         elif not self._race(before, after, *pairs) and before.agent is not after.agent:
             self._equal = True                           # bulk stores of two threads, which both are to be ordered yet
             return STAYS
@@ -337,18 +337,13 @@ class GlobalShadow:
             return False
         bytes, mine, theirs = bytes[differs], mine[differs], theirs[differs]
         did, does = ("writes" if access.kind & WRITES else "reads" for access in (before, after))
-        detail = before.state() if before.group == after.group else self._unacquired(before, mine)
+        detail = before.state() if before.group == after.group else before.unacquired(mine, self._released.get(before.group))
         if None not in (before.grain, after.grain) and before.grain != after.grain:
             detail = OTHER_SIZE
         detail = unlike(before, after) or first_read(before, after) or detail
         self._tell("global race", before.place_of(mine), after.place_of(theirs), bytes, after.allocation, did=did, does=does,
                    detail=detail)
         return True
-
-    def _unacquired(self, before, lanes):
-        """What to say of an Access by an ended CTA, of which some of these lanes have released what they did."""
-        released = self._released.get(before.group)
-        return UNACQUIRED if released is not None and np.isin(lanes, before.ended(released)[0]).any() else ""
 
     def _check_fence(self, before, after, where, clocks):
         """Tells of bytes that the generic proxy wrote and the async one touches, where no fence lies between."""

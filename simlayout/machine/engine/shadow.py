@@ -18,6 +18,7 @@ from simlayout.machine.engine.rivals import Rival, together
 from simlayout.machine.engine.scopes import GPU
 from simlayout.machine.engine.shadow_engines import GIVEN, UNWRITTEN, EngineShadow, distinct
 from simlayout.machine.engine.telling import IN_FLIGHT
+from simlayout.machine.engine.touches import asks, is_atomic
 
 
 class SharedShadow(EngineShadow):
@@ -42,6 +43,7 @@ class SharedShadow(EngineShadow):
         self._stores = {}                                # serial -> Touch: all, where elements are declared
         self._unwritten = {}                             # serial -> (Touch, bytes, lanes): reads of what nobody wrote yet
         self._updated, self._forms = False, set()        # whether there have been atomics since the floor; see `_look`
+        self._asking = {}                                # byte -> Touch: the last atomic since the floor that `asks`
         self._first = {}                                 # pair of places -> whether the later one comes first in the program
         self.serial, self._floor = 0, 1
         self._together = [1] * len(clocks.epochs)        # per warp: stamps below are ordered before all its lanes
@@ -109,6 +111,8 @@ class SharedShadow(EngineShadow):
         """
         touch.strong = True
         self._look(touch)
+        if asks(touch.warp):
+            self._asking |= dict.fromkeys(touch.addresses().reshape(-1).tolist(), touch)
         self._update(touch)
 
     def _update(self, touch):
@@ -144,6 +148,7 @@ class SharedShadow(EngineShadow):
         self._floor = self.serial + 1
         self._together = [self._floor] * len(self._together)
         self._updated = False
+        self._asking.clear()
         self._touches.clear()
 
     # ---- what is kept --------------------------------------------------------------------------------------------
@@ -296,7 +301,7 @@ class SharedShadow(EngineShadow):
                 self._in_flight("early read" if does == "reads" else "write in flight", before, after, where)
             return not where.any()
         unordered = self._unordered(before, after, where)
-        if unordered is None:
+        if unordered is None or self._counted(before, after, *unordered):
             return True
         bytes, lanes, mine = unordered
         for read in self._too_early_as(before):
@@ -306,6 +311,14 @@ class SharedShadow(EngineShadow):
         what, words = self._race(before, after, before.place(lanes), after.place(mine), did, does, bytes)
         self._log.add(*what, **words)
         return False
+
+    def _counted(self, before, after, bytes, lanes, mine):
+        """As of `global_access`, of bytes that nothing else orders."""
+        if after.same is None or not is_atomic(before.instruction):
+            return False
+        last, where = {self._asking.get(byte) for byte in bytes.tolist()}, after.overlap(before)
+        return None not in last and all(before.serial < one.serial and self._unordered(one, after, where) is None
+                                        for one in last)
 
     def _surely_before(self, before, after):
         """Whether all that the lanes of one warp did in a touch of no engine happens before all of another one."""

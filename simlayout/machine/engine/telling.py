@@ -18,6 +18,9 @@ OTHER_SIZE = " in pieces of another size"
 OUT_OF_SCOPE = " with a scope that leaves one of them out (make it .cluster or .gpu)"
 """Why two strong accesses race."""
 
+UNACQUIRED = " and has released (a fence is missing behind the atomic or load by which the other one knows)"
+"""Of an access that a counter would order, if who has read the counter had acquired."""
+
 
 FIRST_READ = " (what a loop of compare-and-swap reads first may be read by an atomic, or volatile, and needs no order then)"
 """Why a plain read and an atomic of its size race."""

@@ -23,6 +23,20 @@ WEAK, RELAXED = "weak", "relaxed"
 """Orders of accesses, as PTX names them: the first promises none; all others are strong."""
 
 
+def is_atomic(instruction):
+    """Whether the name of an instruction is an atomic's.
+
+    >>> is_atomic("red.shared.add.u32"), is_atomic("st.shared.b32")
+    (True, False)
+    """
+    return instruction.startswith(("atom.", "red."))
+
+
+def asks(warp):
+    """Whether what a warp does is an atomic whose value says what others have done: see `asked` of PTX."""
+    return getattr(warp.doing, "waits", False)
+
+
 class Touch:
     """One warp instruction on shared memory.
 

@@ -1,8 +1,8 @@
 """Atomics whose value may say that others have done something: the last block that counts, who takes a lock.
 
 An atomic that hands out work or places says nothing of the kind: its value is an index, which is computed with, compared
-with a bound, taken for an address, or kept in global memory. Who does not look at it otherwise knows of nobody's stores by
-it.
+with a bound, and taken for an address, or kept in global memory. Who does not look at it otherwise knows of nobody's stores
+by it. What is only compared with a bound is a count.
 """
 
 from collections import defaultdict
@@ -54,8 +54,8 @@ class _Uses:
                 self._loads[self._variable(instruction.operands[1])].append(instruction)
 
     def is_index(self, atomic):
-        """Whether what an atomic gives is an index, and no more."""
-        seen, todo = set(), [*defined(atomic)]
+        """Whether what an atomic gives is an index, and no more. What is only compared is a count."""
+        seen, todo, used = set(), [*defined(atomic)], False
         while todo:
             name = todo.pop()
             if name in seen:
@@ -66,7 +66,8 @@ class _Uses:
                 if made is None:
                     return False
                 todo += made
-        return True
+                used = used or not made and reader.opcode not in ("setp", "set")
+        return used
 
     def _made(self, reader, name):
         """Names of the registers to which an instruction takes a value on; None if it does more with it than an index is
