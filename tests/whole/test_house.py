@@ -22,13 +22,8 @@ UNREAD = {
 }
 """Modules that import what no text in the call names, and what it is."""
 
-PTX, PRACTICAL = "simlayout.machine.ptx", "cuda_kernels.kernels.practical"
-CIRCLES = (
-    (f"{PTX}.module", f"{PTX}.run"),                                # a module makes its entries, which know it
-    (f"{PTX}.compiled.enter", f"{PTX}.compiled.inside"),            # what is compiled into a function names what it asks for
-    (PRACTICAL, *(f"{PRACTICAL}.{name}" for name in ("halves", "interleaved", "patterns", "power", "problem"))),
-)
-"""Modules that import one another; the last ones because a problem finds its variants in the table of all."""
+CIRCLES = (("simlayout.machine.ptx.module", "simlayout.machine.ptx.run"),)
+"""Modules that import one another: a module makes its entries, which know it."""
 
 MOST_LINES, LOOSE = 450, 2
 

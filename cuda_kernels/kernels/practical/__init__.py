@@ -8,11 +8,14 @@
 
 from functools import lru_cache
 
-from cuda_kernels.kernels.practical import halves, interleaved, patterns, power
-from cuda_kernels.kernels.practical.problem import STORES, Practical, Use
+from cuda_kernels.kernels.practical.halves import Halves
+from cuda_kernels.kernels.practical.interleaved import Interleaved
+from cuda_kernels.kernels.practical.patterns import Patterns
+from cuda_kernels.kernels.practical.power import Power
+from cuda_kernels.kernels.practical.problem import STORES, Options, Practical, Use
 from simlayout.errors import SimlayoutError
 
-_MODULES = {"1.1": power, "1.2": halves, "2.1": patterns, "3.1": interleaved}
+_KERNELS = {kernel.problem: kernel for kernel in (Power, Halves, Patterns, Interleaved)}
 
 
 @lru_cache(None)
@@ -21,18 +24,13 @@ def practical(problem, layout, store="stmatrix"):
 
     Raises SimlayoutError for a problem, layout or store that there is not.
     """
-    if problem not in _MODULES:
-        raise SimlayoutError(f"no problem {problem!r}: choose one of {', '.join(_MODULES)}")
-    module = _MODULES[problem]
-    if layout not in module.LAYOUTS:
-        raise SimlayoutError(f"problem {problem} has no layout {layout!r}: choose one of {', '.join(module.LAYOUTS)}")
-    if store not in STORES:
-        raise SimlayoutError(f"store {store!r}: choose one of {', '.join(STORES)}")
-    return module.practical(layout, store)
+    if problem not in _KERNELS:
+        raise SimlayoutError(f"no problem {problem!r}: choose one of {', '.join(_KERNELS)}")
+    return _KERNELS[problem](Options(layout, store))
 
 
 PROBLEMS = {(problem, layout): practical(problem, layout)
-            for problem, module in _MODULES.items() for layout in module.LAYOUTS}
+            for problem, kernel in _KERNELS.items() for layout in kernel.layouts}
 """Every problem in every layout, its results stored by stmatrix."""
 
 __all__ = ["PROBLEMS", "STORES", "Practical", "Use", "practical"]

@@ -1,8 +1,10 @@
 """What a problem of the practical-swizzle tutorial is here: a kernel, what it does to shared memory, and what that costs."""
 
+from abc import abstractmethod
+from collections.abc import Collection
 from dataclasses import dataclass
-from functools import cached_property
 from math import prod
+from typing import ClassVar
 
 import numpy as np
 
@@ -33,11 +35,10 @@ class Use:
 
 @dataclass(frozen=True)
 class Options:
-    """Which problem, in which layout, with which store."""
+    """How its shared memory lies ("xor"), one of the problem's layouts; store: one of STORES."""
 
-    problem: str
     layout: str
-    store: str
+    store: str = "stmatrix"
 
 
 def _at(role):
@@ -47,44 +48,63 @@ def _at(role):
 
 @dataclass(frozen=True)
 class Practical(Kernel):
-    """One problem in one layout.
+    """A problem in one layout. A subclass is a problem: its `uses`, `body` and `reference`, and what follows.
 
-    problem: the tutorial's number ("2.1"); layout: how its shared memory lies ("xor"); store: one of STORES. shape: of
-    its tiles, a key of `tiles.TILES`. uses: what it does to shared memory, in the order of its life. make_body(problem) ->
-    the kernel's Python function. shapes: of its inputs and its results, elements. takes_power: whether it takes a number n.
-    slots: matrices in shared memory. reference: (*inputs, n) -> the results, by NumPy.
+    problem: the tutorial's number ("2.1"); layouts: there are. shape: of its tiles, a key of `tiles.TILES`. inputs, results:
+    their shapes, elements. takes_power: whether it takes a number n. slots: matrices in shared memory.
     """
 
-    problem: str
-    layout: str
-    store: str
-    shape: str
-    uses: tuple
-    make_body: object
-    inputs: tuple
-    results: tuple
-    takes_power: bool
-    slots: int
-    reference: object
+    options: Options
+
+    problem: ClassVar[str]
+    layouts: ClassVar[Collection[str]]
+    shape: ClassVar[str]
+    inputs: ClassVar[tuple]
+    results: ClassVar[tuple]
+    takes_power: ClassVar[bool] = False
+    summary = "a problem of the practical-swizzle tutorial"
+    needs = FEATURES["stmatrix"]
+
+    def __post_init__(self):
+        if self.layout not in self.layouts:
+            raise SimlayoutError(f"problem {self.problem} has no layout {self.layout!r}: choose one of "
+                                 f"{', '.join(self.layouts)}")
+        if self.store not in STORES:
+            raise SimlayoutError(f"store {self.store!r}: choose one of {', '.join(STORES)}")
+
+    @property
+    @abstractmethod
+    def slots(self):
+        """Matrices in shared memory."""
+
+    @property
+    @abstractmethod
+    def uses(self):
+        """What it does to shared memory: its Uses, in the order of its life."""
+
+    @staticmethod
+    @abstractmethod
+    def reference(*inputs):
+        """The results of the inputs, the number n of a problem that takes one among them, as NumPy has them."""
+
+    @property
+    def layout(self):
+        """How its shared memory lies."""
+        return self.options.layout
+
+    @property
+    def store(self):
+        """How results go to shared memory."""
+        return self.options.store
+
+    def stored(self, role):
+        """The role of the stores that `store` chooses of a role."""
+        return role if self.store == "stmatrix" else f"{role} pairs"
 
     @property
     def name(self):
         """For people and errors: "2.1 xor stmatrix"."""
         return f"{self.problem} {self.layout} {self.store}"
-
-    summary = "a problem of the practical-swizzle tutorial"
-    needs = FEATURES["stmatrix"]
-
-    @property
-    def options(self):
-        """What it is a variant of."""
-        return Options(self.problem, self.layout, self.store)
-
-    def with_options(self, options):
-        """Another problem, layout or store."""
-        from cuda_kernels.kernels.practical import practical
-
-        return practical(options.problem, options.layout, options.store)
 
     @property
     def signature(self):
@@ -107,11 +127,6 @@ class Practical(Kernel):
     def shared_bytes(self):
         """Dynamic shared memory per CTA, in bytes."""
         return shared_bytes(self.shape, self.slots)
-
-    @cached_property
-    def body(self):
-        """The kernel's Python function: for `cuda_kernels.build.compile` on a GPU, for `simlayout.machine.run` on a CPU."""
-        return self.make_body(self)
 
     def predict(self, n=1):
         """What the kernel does to shared memory with the number n: one AccessCount per access that it executes."""

@@ -4,9 +4,6 @@ from numba.extending import overload
 
 from simlayout.jit import jit
 
-WHOLE_GRID, WHOLE_CTA, ALL_PARTS, ONE_PART = range(4)
-"""What is executed."""
-
 
 @jit
 def enter(what, who, asked, start, held, steps, common):

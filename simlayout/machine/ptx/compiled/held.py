@@ -52,6 +52,9 @@ process, whether it may be written, and where it begins among all; int64 [3], wh
 wrote and who read shared memory, of so many cells, and global memory."""
 
 
+WHOLE_GRID, WHOLE_CTA, ALL_PARTS, ONE_PART = range(4)
+"""What `enter.enter` executes."""
+
 ENDED, STOPS, FULL, ENOUGH = range(4)
 """What a CTA does: all its threads have ended; a warp stands at a step that is not compiled, or needs to be looked at; no
 more accesses can be noted; a warp has executed all that it may."""

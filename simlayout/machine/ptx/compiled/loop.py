@@ -6,8 +6,19 @@ import numpy as np
 
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.ptx.compiled.encode import BARRIER, KIND, SPECIAL, encoded
-from simlayout.machine.ptx.compiled.enter import ALL_PARTS, ONE_PART, WHOLE_CTA, enter
-from simlayout.machine.ptx.compiled.held import ARRAYS, EXECUTED, FULL, RANGES, SHARED_WROTE, Log, address_of
+from simlayout.machine.ptx.compiled.enter import enter
+from simlayout.machine.ptx.compiled.held import (
+    ALL_PARTS,
+    ARRAYS,
+    EXECUTED,
+    FULL,
+    ONE_PART,
+    RANGES,
+    SHARED_WROTE,
+    WHOLE_CTA,
+    Log,
+    address_of,
+)
 from simlayout.machine.ptx.compiled.noted import count_sectors, count_touched
 from simlayout.machine.ptx.doubts import Doubt
 from simlayout.machine.ptx.parts import PATIENCE

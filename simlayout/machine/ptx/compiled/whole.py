@@ -4,9 +4,8 @@ import numpy as np
 
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.ptx.compiled.encode import encoded
-from simlayout.machine.ptx.compiled.enter import WHOLE_GRID
 from simlayout.machine.ptx.compiled.fresh import read_first
-from simlayout.machine.ptx.compiled.held import FULL, Held, Start, address_of, held_of, numbers
+from simlayout.machine.ptx.compiled.held import FULL, WHOLE_GRID, Held, Start, address_of, held_of, numbers
 from simlayout.machine.ptx.doubts import CELL, CTA, FIRST, INTERVAL, SHARED_CELL, WROTE
 from simlayout.machine.ptx.parts import PATIENCE
 from simlayout.machine.ptx.turns import IDLE, LONG, TURN
