@@ -13,7 +13,8 @@ import numpy as np
 
 from simlayout.algebra.aliases import Index
 from simlayout.algebra.composed import Composed, Layer
-from simlayout.algebra.layout import Layout, as_index, flatten
+from simlayout.algebra.layout import Layout, as_index
+from simlayout.algebra.nested import flatten
 from simlayout.drawn import drawn_by
 from simlayout.errors import LayoutError
 

@@ -16,7 +16,6 @@ and strides divide as CuTe demands; otherwise LayoutError says which do not.
 Reference: CuTe documentation, 01_layout.md and 02_layout_algebra.md (NVIDIA CUTLASS).
 """
 
-import operator
 import reprlib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -27,11 +26,10 @@ import numpy as np
 
 from simlayout.algebra.aliases import AnyDType, Coordinate, Index, IndexFunction, Shape
 from simlayout.algebra.dtypes import dtype_of
+from simlayout.algebra.nested import check_nesting, compact, congruent, depth_of, flatten, ints_of, mode_sizes, tuple_text
 from simlayout.arguments import typed
 from simlayout.drawn import drawn_by
 from simlayout.errors import LayoutError, refuse, require
-
-MAX_NESTING = 64        # tuples in tuples, of shapes and tilers; of open parentheses in texts too
 
 MOST_POINTS = 1 << 26
 """The most points that a table of offsets may have: half a GiB of int64."""
@@ -66,9 +64,9 @@ class Layout:
     def __post_init__(self):
         check_nesting(self.shape)
         check_nesting(self.stride)
-        shape = _static(self.shape, 1, "size")
-        stride = compact(shape) if self.stride is None else _static(self.stride, 0, "stride")
-        if not _congruent(shape, stride):
+        shape = ints_of(self.shape, 1, "size")
+        stride = compact(shape) if self.stride is None else ints_of(self.stride, 0, "stride")
+        if not congruent(shape, stride):
             raise LayoutError(f"shape {tuple_text(shape)} and stride {tuple_text(stride)} are not nested alike: "
                               "give one stride per size")
         object.__setattr__(self, "shape", shape)
@@ -109,7 +107,7 @@ class Layout:
     @property
     def depth(self) -> int:
         """How deep the shape is nested; 0 for an int."""
-        return _depth(self.shape)
+        return depth_of(self.shape)
 
     def __len__(self):
         return self.rank
@@ -137,8 +135,7 @@ class Layout:
         [[0, 1, 0, 1, 0, 1], [0, 0, 1, 1, 2, 2]]
         """
         check_points(self.size, f"layout {self}")
-        sizes = [mode.size for mode in self]
-        return tuple(np.unravel_index(np.arange(self.size), sizes, order="F"))
+        return tuple(np.unravel_index(np.arange(self.size), mode_sizes(self), order="F"))
 
     def offsets(self) -> np.ndarray:
         """The offsets of the whole domain in CuTe's order, in elements: int64 array [size].
@@ -254,63 +251,6 @@ def piecewise(function, layout, what):
         index = np.arange(start, min(start + PIECE, layout.size))
         offsets[index[0]:index[-1] + 1] = function(index)
     return offsets
-
-
-def check_nesting(nested):
-    """Raises LayoutError for tuples and lists that are nested too deep, or that contain themselves."""
-    inside, depth = [nested], 0
-    while inside:
-        inside = [item for part in inside if isinstance(part, (tuple, list)) for item in part]
-        depth += 1
-        if depth > MAX_NESTING + 1:
-            raise LayoutError(f"more than {MAX_NESTING} levels of nesting: write a flatter tuple")
-
-
-def flatten(nested):
-    """The ints of a nested tuple, left to right."""
-    return tuple(x for item in nested for x in flatten(item)) if isinstance(nested, tuple) else (nested,)
-
-
-def compact(shape, step=1):
-    """The strides that make a shape compact with the leftmost mode fastest, starting at `step`."""
-    if not isinstance(shape, tuple):
-        return step
-    strides = []
-    for mode in shape:
-        strides.append(compact(mode, step))
-        step *= prod(flatten(mode))
-    return tuple(strides)
-
-
-def tuple_text(nested):
-    """A nested tuple in CuTe's notation: (4,(2,3))."""
-    return f"({','.join(map(tuple_text, nested))})" if isinstance(nested, tuple) else str(nested)
-
-
-def _static(nested, least, what):
-    """Nested tuples (or lists) of ints as nested tuples of Python ints, each at least `least`."""
-    if isinstance(nested, (tuple, list)):
-        if not nested:
-            raise LayoutError(f"a layout has no empty modes: give at least one {what}")
-        return tuple(_static(item, least, what) for item in nested)
-    try:
-        value = operator.index(nested)
-    except TypeError:
-        text = ": parse(...) reads the text of a layout" if isinstance(nested, str) else ""
-        raise LayoutError(f"a {what} must be an int or a nested tuple of ints, not {reprlib.repr(nested)}{text}") from None
-    if value < least:
-        raise LayoutError(f"a {what} must be at least {least}, not {value}")
-    return value
-
-
-def _congruent(a, b):
-    if isinstance(a, tuple) and isinstance(b, tuple):
-        return len(a) == len(b) and all(map(_congruent, a, b))
-    return not isinstance(a, tuple) and not isinstance(b, tuple)
-
-
-def _depth(shape):
-    return 1 + max(map(_depth, shape)) if isinstance(shape, tuple) else 0
 
 
 @typed(LayoutError)

@@ -24,7 +24,8 @@ import re
 from simlayout.algebra.composed import Composed, join
 from simlayout.algebra.dtypes import dtype_of
 from simlayout.algebra.f2 import F2Map
-from simlayout.algebra.layout import MAX_NESTING, Layout, compact, flatten
+from simlayout.algebra.layout import Layout
+from simlayout.algebra.nested import MAX_NESTING, compact, flatten
 from simlayout.algebra.swizzle import Rotation, Swizzle
 from simlayout.errors import LayoutError, ParseError
 

@@ -7,18 +7,8 @@ The names and the results are CuTe's (02_layout_algebra.md of the CuTe documenta
 from math import prod
 
 from simlayout.algebra.aliases import Shape
-from simlayout.algebra.layout import (
-    Layout,
-    as_layout,
-    by_mode,
-    check_nesting,
-    coalesce,
-    compact,
-    composition,
-    flatten,
-    from_modes,
-    make_layout,
-)
+from simlayout.algebra.layout import Layout, as_layout, by_mode, coalesce, composition, from_modes, make_layout
+from simlayout.algebra.nested import check_nesting, compact, flatten
 from simlayout.arguments import typed
 from simlayout.errors import LayoutError, require, require_ints
 

@@ -3,6 +3,7 @@
 from argparse import SUPPRESS
 
 from simlayout.algebra import F2Map, Layer, Layout, dtype_of, parse
+from simlayout.algebra.nested import mode_sizes
 from simlayout.cli.options import add, given_layout
 from simlayout.cli.text import field, fit, tell
 from simlayout.codegen.notations import open_names, read_notation, sized, text_of
@@ -10,7 +11,6 @@ from simlayout.codegen.tile_text import domain_of, read_tile
 from simlayout.codegen.translation import NOTATIONS, TranslationError, translate
 from simlayout.errors import LayoutError
 from simlayout.proofs import equivalent
-from simlayout.proofs.equivalence import mode_sizes
 
 NAMES = ("row", "col")
 

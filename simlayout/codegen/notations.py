@@ -13,11 +13,11 @@ Where a notation does not say how large the tile is, pass the sizes to `tile`, o
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import prod
 
 from simlayout.algebra import Layer, Layout, Tile, dtype_of, parse
 from simlayout.algebra.aliases import AnyDType, IndexFunction
-from simlayout.algebra.layout import as_index, flatten
+from simlayout.algebra.layout import as_index
+from simlayout.algebra.nested import mode_sizes
 from simlayout.algebra.swizzle_modes import SWIZZLE_MODES
 from simlayout.algebra.translate import TritonSwizzle, tma_to_swizzle, triton_to_swizzle
 from simlayout.arguments import typed
@@ -235,8 +235,8 @@ class SizesError(LayoutError):
 def _with_shape(function, sizes):
     """An index function as a tile of those sizes; what brings its own shape, or has none to get, as it is."""
     if hasattr(function, "shape"):
-        own = [prod(flatten(mode)) for mode in (function.shape if isinstance(function.shape, tuple) else (function.shape,))]
-        if sizes and own != list(sizes.values()):
+        own = mode_sizes(function)
+        if sizes and own != tuple(sizes.values()):
             raise LayoutError(f"{function} brings its own sizes, {' x '.join(map(str, own))}: it cannot have "
                               f"{', '.join(f'{name}<{size}' for name, size in sizes.items())}")
         return function

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import prod
 
 from simlayout.algebra import dtype_of
-from simlayout.algebra.layout import flatten
+from simlayout.algebra.nested import mode_sizes
 from simlayout.codegen.index_text import parse_index
 from simlayout.codegen.notations import SizesError, open_names, sized, tile
 from simlayout.errors import LayoutError, SimlayoutError
@@ -108,8 +108,8 @@ def read_tile(text, domain=None, dtype="f16"):
 def _of_sizes(text, sizes, dtype):
     """A layout, whose own sizes --domain may repeat."""
     layout = tile(text, dtype=dtype)
-    own = [prod(flatten(mode)) for mode in (layout.shape if isinstance(layout.shape, tuple) else (layout.shape,))]
-    if sizes and own != list(sizes.values()):
+    own = mode_sizes(layout)
+    if sizes and own != tuple(sizes.values()):
         raise LayoutError(f"{layout} brings its own sizes, {' x '.join(map(str, own))}, so --domain could only name the "
                           "loops of --lanes: give both or neither")
     return layout

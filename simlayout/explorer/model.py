@@ -7,7 +7,7 @@ import numpy as np
 
 from simlayout.algebra import Composed, Swizzle, dtype_of
 from simlayout.algebra.composed import join
-from simlayout.algebra.layout import flatten
+from simlayout.algebra.nested import flatten
 from simlayout.errors import SimlayoutError
 from simlayout.explorer.pack import ints_text
 from simlayout.explorer.sources import NONE

@@ -4,12 +4,11 @@ index function, proved. Kept for the next question about it."""
 import re
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from math import prod
 
 import numpy as np
 
 from simlayout.algebra import dtype_of
-from simlayout.algebra.layout import flatten
+from simlayout.algebra.nested import mode_sizes
 from simlayout.codegen.notations import tile as parse_tile
 from simlayout.errors import SimlayoutError
 from simlayout.explorer.sources import NONE
@@ -142,5 +141,5 @@ def _recorded(state, use, number):
 
 def _rows(tile):
     """The offsets as rows and columns: one mode is one row, and of more than two all but the first are columns."""
-    rows = prod(flatten(tile.shape[0])) if tile.rank > 1 else 1
+    rows = mode_sizes(tile)[0] if tile.rank > 1 else 1
     return tile.offsets().reshape(rows, -1, order="F")

@@ -11,7 +11,7 @@ from numbers import Integral
 import numpy as np
 
 from simlayout.algebra import dtype_of
-from simlayout.algebra.layout import flatten
+from simlayout.algebra.nested import flatten, mode_sizes
 from simlayout.algebra.notation import in_two_modes
 from simlayout.arguments import typed
 from simlayout.errors import LayoutError, SimlayoutError, require
@@ -158,7 +158,7 @@ def touched(access: Access, indices: Sequence[int] = (0,), colour: str = "instru
             boxes.append(Box(column - left, row - top, *size, shade, _name(access, indices, index, lane)))
     wide, high = int(max(b.x + b.width for b in boxes)), int(max(b.y + b.height for b in boxes))
     if whole:
-        high, wide = (1, *(prod(flatten(mode)) for mode in access.tile.shape[:2]))[-2:]
+        high, wide = (1, *mode_sizes(access.tile)[:2])[-2:]
     boxes = list(dict.fromkeys(boxes))
     step, (xlabel, ylabel) = int(boxes[0].width), _axes([given(access, index) for index in indices])
     return Panel(title or f"{access.name}: {access.instruction}, {access.dtype}", wide, high, _joined(boxes),

@@ -1,13 +1,12 @@
 """Layouts drawn: where each coordinate goes (offset, bank, 16-byte chunk), and what lies where in shared memory."""
 
-from math import prod
 
 import numpy as np
 
 from simlayout.algebra import dtype_of
 from simlayout.algebra.aliases import AnyDType, IndexFunction
 from simlayout.algebra.composed import Layer
-from simlayout.algebra.layout import flatten
+from simlayout.algebra.nested import mode_sizes
 from simlayout.algebra.notation import as_layout, in_two_modes
 from simlayout.arguments import typed
 from simlayout.errors import LayoutError
@@ -40,11 +39,11 @@ def extents(tile):
         raise LayoutError(f"{tile_name(tile)} does not say how large its tile is: draw Tile(function, (rows, columns))")
     if not callable(tile) or not hasattr(tile, "shape"):
         raise LayoutError(f"{tile} has no coordinates to draw: compose it with a layout, as in 'Sw<3,3,3> o (16,64):(64,1)'")
-    modes = tile.shape if isinstance(tile.shape, tuple) else (tile.shape,)
-    if len(modes) > 2:
-        raise LayoutError(f"{tile} has {len(modes)} modes; a picture has rows and columns: nest them, as in "
+    sizes = mode_sizes(tile)
+    if len(sizes) > 2:
+        raise LayoutError(f"{tile} has {len(sizes)} modes; a picture has rows and columns: nest them, as in "
                           f"{in_two_modes(tile)}")
-    return (1, *(prod(flatten(mode)) for mode in modes))[-2:]
+    return (1, *sizes)[-2:]
 
 
 def offsets(tile):

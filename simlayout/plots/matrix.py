@@ -1,10 +1,9 @@
 """An F2 map as a matrix: which bit of a coordinate reaches which bit of the address."""
 
-from math import prod
 
 from simlayout.algebra import F2Map, dtype_of, parse
 from simlayout.algebra.aliases import AnyDType, IndexFunction
-from simlayout.algebra.layout import flatten
+from simlayout.algebra.nested import mode_sizes
 from simlayout.codegen.notations import open_names
 from simlayout.errors import LayoutError
 from simlayout.plots.aliases import Axes
@@ -38,9 +37,8 @@ def bits(layout):
         return layout, tuple(f"x{i}" for i in range(layout.inputs))
     if not hasattr(layout, "shape"):
         raise LayoutError(f"{layout} has no coordinates: compose it with a layout, as in 'Sw<3,3,3> o (16,64):(64,1)'")
-    modes = layout.shape if isinstance(layout.shape, tuple) else (layout.shape,)
-    letters = ("c",) if len(modes) == 1 else ("r", "c") if len(modes) == 2 else tuple(f"m{i}." for i in range(len(modes)))
-    sizes = (prod(flatten(mode)) for mode in modes)
+    sizes = mode_sizes(layout)
+    letters = ("c",) if len(sizes) == 1 else ("r", "c") if len(sizes) == 2 else tuple(f"m{i}." for i in range(len(sizes)))
     names = tuple(f"{letter}{i}" for letter, n in zip(letters, sizes) for i in range(n.bit_length() - 1))
     return F2Map.of(layout), names
 

@@ -11,7 +11,7 @@ import numpy as np
 from simlayout.algebra.aliases import Domain, IndexFunction
 from simlayout.algebra.exact import box_arguments, box_point, exact_offsets, pieces
 from simlayout.algebra.f2 import F2Map
-from simlayout.algebra.layout import flatten
+from simlayout.algebra.nested import mode_sizes
 from simlayout.algebra.notation import as_layout
 from simlayout.algebra.order import check_order
 from simlayout.errors import LayoutError
@@ -105,14 +105,6 @@ def equivalent(left: IndexFunction, right: IndexFunction, domain: Domain | None 
 def _called(function, side):
     """The name of a function in an error: its text, if it has one."""
     return str(function) if hasattr(function, "shape") or isinstance(function, F2Map) else f"the {side} function"
-
-
-def mode_sizes(function):
-    """The sizes of a layout's top-level modes; None for a function that has no shape."""
-    shape = getattr(function, "shape", None)
-    if shape is None:
-        return None
-    return tuple(prod(flatten(mode)) for mode in shape) if isinstance(shape, tuple) else (shape,)
 
 
 def named_domain(domain, left, right, names=None):

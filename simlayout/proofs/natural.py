@@ -1,11 +1,11 @@
 """The natural access of a tile: how one warp reads or writes all of it, for callers that do not say how."""
 
-from math import prod
 
 import numpy as np
 
 from simlayout.algebra import dtype_of
-from simlayout.algebra.layout import Layout, flatten, tuple_text
+from simlayout.algebra.layout import Layout
+from simlayout.algebra.nested import mode_sizes, tuple_text
 from simlayout.algebra.notation import in_two_modes
 from simlayout.errors import InstructionError, LayoutError
 from simlayout.hardware import instruction as instruction_of
@@ -102,8 +102,7 @@ def _extents(tile):
     if tile.rank > 2:
         raise LayoutError(f"the tile {tile} has {tile.rank} modes {tuple_text(tile.shape)}, a warp walks over rows and "
                           f"columns: nest them, as in {in_two_modes(tile)}, or say which coordinate each lane gives")
-    sizes = [prod(flatten(mode)) for mode in (tile.shape if isinstance(tile.shape, tuple) else (tile.shape,))]
-    return (1, *sizes)[-2:]
+    return (1, *mode_sizes(tile))[-2:]
 
 
 def _check_trans(row, element, tile):

@@ -6,7 +6,7 @@ from math import prod
 import numpy as np
 
 from simlayout.algebra.exact import exact_offsets
-from simlayout.algebra.layout import flatten
+from simlayout.algebra.nested import flatten
 from simlayout.errors import VerificationError
 
 

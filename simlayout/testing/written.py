@@ -1,9 +1,8 @@
 """Tests written down: the pytest file that holds a tile and its accesses to what was found of them."""
 
 from dataclasses import replace
-from math import prod
 
-from simlayout.algebra.layout import flatten
+from simlayout.algebra.nested import mode_sizes
 from simlayout.codegen.printer import expression_text
 from simlayout.codegen.symbols import Expr, symbol
 from simlayout.errors import SimlayoutError
@@ -63,7 +62,7 @@ def test_source(accesses):
     for access in accesses:
         verify(replace(access, excess=None))
     tile, dtype = accesses[0].tile, accesses[0].dtype
-    sizes = [prod(flatten(mode)) for mode in (tile.shape if isinstance(tile.shape, tuple) else (tile.shape,))]
+    sizes = mode_sizes(tile)
     free, others = [], []
     for access in accesses:
         analysis = access.analyze()

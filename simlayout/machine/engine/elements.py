@@ -7,7 +7,7 @@ through one say which coordinate they mean. A load that meets another one uses a
 import numpy as np
 
 from simlayout.algebra import dtype_of
-from simlayout.algebra.layout import flatten
+from simlayout.algebra.nested import flatten
 from simlayout.errors import MachineError
 from simlayout.hardware.tables.arch import LANES
 from simlayout.proofs.tables import nested
