@@ -45,6 +45,10 @@ def backend(kernel: Kernel, device: str = "auto") -> CpuMachine | Gpu:
     """The backend that runs a kernel. device: "gpu", "cpu" (the CPU machine) or "auto" (a GPU if there is one that can).
 
     Raises SimlayoutError for any other `device` and for what is no kernel, DeviceError if it is "gpu" and no GPU can run it.
+
+    >>> from cuda_kernels import KERNELS
+    >>> backend(KERNELS["mma_permuted"], "cpu").name
+    'CPU machine'
     """
     require(Kernel, "run", kernel)
     if device not in ("auto", "gpu", "cpu"):

@@ -178,7 +178,7 @@ def compose(outer: Layer, inner: Layer | Layout) -> Composed: ...
 def compose(outer: Layout, inner: Layer) -> Composed: ...
 
 
-def compose(outer, inner):
+def compose(outer: Layer | Layout | Composed, inner: Layer | Layout | Composed) -> Layer | Layout | Composed:
     """outer o inner: the function that first applies `inner`, then `outer`. It is what `@` does.
 
     outer, inner: layers, layouts or compositions, in any order. Returns a Layout if both are layouts, else a Composed.

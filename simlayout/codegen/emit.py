@@ -101,7 +101,8 @@ def emit(access: Access, *, unit: str = "elements", stored_by: Access | Collecti
         raise SimlayoutError(f'unit {unit!r}: an index function returns "elements" or "bytes"')
     name, parameters = identifier(access.name) if name is None else checked_name(name), tuple(access.domain)
     _check_names(access, parameters)
-    expression = trace(access) * scale[unit]
+    offset: Any = trace(access)
+    expression = offset * scale[unit]
     _check_range(access, expression)
     source = _python_source(name, parameters, expression, certificate, unit)
     emitted = Emitted(name, parameters, source, _cuda_source(name, parameters, expression, certificate, unit),
@@ -126,7 +127,7 @@ def _is_name(text):
 
 
 @typed()
-def identifier(name: str):
+def identifier(name: str) -> str:
     """The function name for an access name.
 
     >>> identifier("load A"), identifier("2nd"), identifier("class")
@@ -170,7 +171,7 @@ def _check_range(access, expression):
 
 
 @typed()
-def trace(access: Access):
+def trace(access: Access) -> Expr | int:
     """The access's offset in elements as an expression of its domain's variables, or an int.
 
     Raises SimlayoutError where its index function is more than integer arithmetic.
@@ -220,7 +221,8 @@ class Points(int):
 
 
 @typed()
-def check(emitted: Emitted, access: Access, function: Callable | None = None, how: str = "as plain Python"):
+def check(emitted: Emitted, access: Access, function: Callable | None = None,
+          how: str = "as plain Python") -> Points:
     """Compares the emitted texts with the model on every point of the domain; returns the Points.
 
     The Python text is called on ints. The CUDA C++ text is compiled by this machine's C++ compiler (g++, c++ or clang++) and
@@ -289,15 +291,21 @@ def _check_cuda(emitted, access):
 
 
 @typed()
-def check_njit(emitted: Emitted, access: Access):
-    """`check` of the function that `numba.njit` compiles, and of nothing else."""
+def check_njit(emitted: Emitted, access: Access) -> Points:
+    """`check` of the function that `numba.njit` compiles, and of nothing else.
+
+    >>> import simlayout as sl
+    >>> a = sl.Access("load", "ld.shared.b32", sl.Layout(64), domain={"tid": 64}, dtype="f32")
+    >>> check_njit(sl.emit(a), a).how
+    'under numba.njit'
+    """
     import numba
 
     return check(emitted, access, numba.njit(emitted.function), "under numba.njit")
 
 
 @typed()
-def index_function(access: Access):
+def index_function(access: Access) -> Callable[..., Any]:
     """The index function of an access, as kernels call it: `emit` proves it and compares it with the model.
 
     It returns the address in bytes from the start of the tile, and its attribute `access_name` names the access. Tracebacks,
@@ -320,9 +328,15 @@ def _marked(emitted):
 
 
 @typed()
-def module_source(title: str, emitted: Collection[Emitted]):
+def module_source(title: str, emitted: Collection[Emitted]) -> str:
     """The text of a module of emitted functions, each marked with the access it serves. title: the first line of its
-    docstring; emitted: Emitted functions. Raises SimlayoutError where two of them have one name."""
+    docstring; emitted: Emitted functions. Raises SimlayoutError where two of them have one name.
+
+    >>> import simlayout as sl
+    >>> a = sl.Access("load A", "ld.shared.b32", sl.Layout(64), domain={"tid": 64}, dtype="f32")
+    >>> print(module_source("Index functions of a kernel.", [sl.emit(a, unit="bytes")]).splitlines()[-1])
+    load_a.access_name = "load A"
+    """
     names = [e.name for e in emitted]
     for name in names:
         if names.count(name) > 1:

@@ -9,6 +9,8 @@ index functions cannot run anything but definitions, and calling one cannot do a
 """
 
 import ast
+from collections.abc import Callable
+from typing import Any
 
 from simlayout.arguments import typed
 from simlayout.errors import SimlayoutError
@@ -19,7 +21,7 @@ _LIMIT = 2**63
 
 
 @typed()
-def compile_source(source: str, filename: str = "<emitted>"):
+def compile_source(source: str, filename: str = "<emitted>") -> dict[str, Callable[..., Any]]:
     """Reads emitted source back: {function name: function}.
 
     Raises SimlayoutError, with the line, for anything but functions of integer arithmetic (see the grammar above).

@@ -15,7 +15,7 @@ class Expr:
     __slots__ = ("__dict__", "op", "args", "lo", "hi", "bits")
     __array_ufunc__ = None                  # NumPy's integers leave their operators to this class
 
-    def __init__(self, op, args, lo, hi, bits=None):
+    def __init__(self, op: str, args: tuple, lo: int, hi: int, bits: int | None = None):
         self.op, self.args, self.lo, self.hi = op, args, lo, hi
         self.bits = None if lo < 0 else ((1 << hi.bit_length()) - 1) & (-1 if bits is None else bits)
 

@@ -36,8 +36,12 @@ from simlayout.errors import SimlayoutError
 
 
 @typed()
-def symbol(name: str, size: int):
-    """A variable with values 0 .. size - 1."""
+def symbol(name: str, size: int) -> Expr | int:
+    """A variable with values 0 .. size - 1; the int 0 where that is its only one.
+
+    >>> print(symbol("tid", 32) // 16, symbol("k", 1))
+    tid >> 4 0
+    """
     if size < 1:
         raise SimlayoutError(f"symbol {name!r} needs at least one value, got size {size}")
     return 0 if size == 1 else Expr("var", (name,), 0, size - 1)

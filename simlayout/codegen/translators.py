@@ -5,6 +5,7 @@ the images of single bits, rotations from the first elements that move. Small fa
 by member. A refusal names points that no member of the family matches.
 """
 
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -37,7 +38,7 @@ class TranslationError(LayoutError):
     witness: coordinates of the tile that prove it, a tuple of {"row": ..., "col": ..., "value": the offset there}.
     """
 
-    def __init__(self, message, witness=()):
+    def __init__(self, message: str, witness: Iterable[dict] = ()):
         super().__init__(message)
         self.witness = tuple(witness)
 

@@ -39,20 +39,20 @@ class Lesson(Shown):
     language: str = "en"
 
     @property
-    def exercises(self):
+    def exercises(self) -> tuple[str, ...]:
         """The ids of its exercises, a tuple."""
         from simlayout.lessons.verdict import exercises
 
         return tuple(exercises(self.number))
 
     @property
-    def source(self):
+    def source(self) -> str:
         """Its Markdown, str; that of a translation has the code of the English source."""
         text = _text("src", f"{self.file}.md")
         return text if self.language == LANGUAGES[0] else translated(lesson(self.number).source, text)
 
     @property
-    def notebook(self):
+    def notebook(self) -> str:
         """Its notebook, str: JSON of nbformat 4, without outputs."""
         return notebook_text(self.source, language=self.language)
 
@@ -62,7 +62,7 @@ class Lesson(Shown):
 
 
 @typed()
-def lessons(language: str = "en"):
+def lessons(language: str = "en") -> tuple[Lesson, ...]:
     """All Lessons in a language, in order; SimlayoutError for a language that there is not.
 
     >>> lessons("zh")[0].file
@@ -74,7 +74,7 @@ def lessons(language: str = "en"):
 
 
 @typed()
-def lesson(number: int, language: str = "en"):
+def lesson(number: int, language: str = "en") -> Lesson:
     """The Lesson of that number in a language; SimlayoutError, with the numbers that there are, if there is none.
 
     >>> lesson(5).title
@@ -87,7 +87,7 @@ def lesson(number: int, language: str = "en"):
 
 
 @typed()
-def theory(language: str = "en"):
+def theory(language: str = "en") -> str:
     """The model on a page, Markdown whose examples are doctests: what it says, what it cannot say, where it was measured.
 
     Raises SimlayoutError for a language that there is not.
@@ -100,7 +100,7 @@ def theory(language: str = "en"):
 
 
 @typed()
-def teaching(language: str = "en"):
+def teaching(language: str = "en") -> str:
     """How to teach with the lessons, on a page, Markdown; SimlayoutError for a language that there is not.
 
     >>> print(teaching().splitlines()[0])

@@ -5,6 +5,7 @@ The records are files of tests/data, which packages do not contain; a test compa
 
 from dataclasses import dataclass
 from textwrap import wrap
+from typing import Any
 
 import numpy as np
 
@@ -110,7 +111,7 @@ class Measured(Shown):
 
 
 @typed()
-def measured(what: str, access: str | None = None):
+def measured(what: str, access: str | None = None) -> Measured:
     """The Measured of a row: wavefronts per instruction of a pattern ("ld.shared.b32 stride 2") or of an access of a kernel
     ("mma_base, 1 stage", "load A"); or a number of a whole kernel ("mma_base, 4 stages"). SimlayoutError if there is none.
 
@@ -135,7 +136,7 @@ def measured(what: str, access: str | None = None):
 
 
 @typed()
-def beside(guess, model, *counted, language: str = "en"):
+def beside(guess: Any, model: Any, *counted: Any, language: str = "en") -> None:
     """Prints a guess, the model's answer and measured numbers beneath one another.
 
     guess: what was guessed, None if nothing was; model: what simlayout says; counted: Measured, or other things that were;

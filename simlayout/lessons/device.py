@@ -5,12 +5,13 @@ CUDA target of its own or an older numba-cuda. None of that may end a lesson.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 from simlayout.arguments import typed
 
 
 @typed()
-def gpu_or_cpu(problem: Callable, gpu: Callable, cpu: Callable):
+def gpu_or_cpu(problem: Callable[[], str | None], gpu: Callable[[], Any], cpu: Callable[[], Any]) -> Any:
     """What gpu() returns; or, where no GPU does it, what cpu() returns, after a sentence that says why.
 
     problem: called without arguments; why no GPU can do it, as a sentence, or None (`cuda_kernels.run.device.gpu_problem`).

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
+from typing import Any
 
 from simlayout.arguments import typed
 from simlayout.errors import SimlayoutError, VerificationError
@@ -40,7 +41,7 @@ class Verdict:
 
     __repr__ = __str__
 
-    def plot(self):
+    def plot(self) -> Any:
         """Draws what a right answer does: the banks of its access, or its tile. Returns the Axes.
 
         Raises SimlayoutError for an answer that is not right, and for an exercise that has nothing to draw.
@@ -61,7 +62,7 @@ def exercises(number):
 
 
 @typed(own=("hints",))
-def check(exercise: str, answer, hints: int = 1, language: str = "en"):
+def check(exercise: str, answer: Any, hints: int = 1, language: str = "en") -> Verdict:
     """Checks an answer to an exercise.
 
     exercise: its id, "1.1" to "10.2". answer: what the exercise asks for; None: not answered yet. hints: of a wrong answer

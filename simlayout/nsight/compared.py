@@ -176,7 +176,14 @@ def _listed(launches):
 
 @typed()
 def compare(launch: Launch, prediction: Prediction | None = None) -> Comparison:
-    """The Comparison of a launch with a prediction for the same kernel (see `chosen`)."""
+    """The Comparison of a launch with a prediction for the same kernel (see `chosen`).
+
+    >>> from simlayout.nsight import Counted
+    >>> launch = Launch("transpose", 0, {0: Counted("LDS.32 R4, [R2]", 32, wavefronts=32, ideal=1, file="t.cu", line=9)})
+    >>> line = compare(launch).lines[0]
+    >>> line.file, line.line, line.wavefronts, line.ideal
+    ('t.cu', 9, 32, 1)
+    """
     if not launch.has_lines:
         return Comparison(launch, prediction, _by_class(launch, prediction))
     measured = defaultdict(list)

@@ -114,5 +114,8 @@ def warp_mma(name: str, arch: str | Arch = DEFAULT_ARCH) -> WarpMma:
     """The WarpMma of a name of mma.sync, such as "m16n8k16.f32.f16.f16.f32", on an architecture.
 
     Raises InstructionError for an unknown name, one of wgmma, or an architecture without the instruction.
+
+    >>> warp_mma("m16n8k16.f32.f16.f16.f32").registers             # 32-bit registers of A, B, C and D that a lane holds
+    (4, 2, 4, 4)
     """
     return WarpMma(name, arch)

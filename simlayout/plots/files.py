@@ -65,7 +65,15 @@ def rendered(drawn: Drawing, kind: str = "svg") -> bytes:
 
 
 def close(drawn: Drawing | str) -> None:
-    """Closes a figure that pyplot keeps. drawn: a Figure, its Axes, or "all" for every figure."""
+    """Closes a figure that pyplot keeps. drawn: a Figure, its Axes, or "all" for every figure.
+
+    >>> from matplotlib import pyplot
+    >>> from simlayout.plots import atom, tma
+    >>> ax = tma(atom(32))
+    >>> close(ax)
+    >>> ax.figure.number in pyplot.get_fignums()
+    False
+    """
     matplotlib()
     from matplotlib import pyplot
 

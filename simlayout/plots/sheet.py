@@ -74,7 +74,14 @@ def sheet_of(counts: Iterable[AccessCount], title: str, bounds: str = "", clocks
 
 @typed()
 def plan_sheet(plan: Any, problem: tuple[int, int, int] = PROBLEM, name: str = "", dtype: str = "") -> Sheet:
-    """The Sheet of a plan (anything with `predict(M, N, K)`) for one problem. name, dtype: of the kernel, for the title."""
+    """The Sheet of a plan (anything with `predict(M, N, K)`) for one problem. name, dtype: of the kernel, for the title.
+
+    >>> import simlayout as sl
+    >>> load = sl.Access("load", "ld.shared.b32", sl.Layout(64), domain={"tid": 32}, dtype="f32")
+    >>> small = sl.Plan("small", (16, 8, 16), 1, 1, "m16n8k16.f32.f16.f16.f32", (load,), (), (), 256)
+    >>> plan_sheet(small, (64, 64, 32)).title
+    'small: shared memory in 64 x 64 x 32'
+    """
     if not hasattr(plan, "predict"):
         refuse("Plan", "plan_sheet", plan)
     prediction = plan.predict(*problem)
@@ -89,6 +96,12 @@ def plan(which: Any, M: int = PROBLEM[0], N: int = PROBLEM[1], K: int = PROBLEM[
     """Draws the sheet of a plan (see `plan_sheet`) for C (M, N) = A (M, K) times B (K, N); returns the Axes.
 
     ax: where to draw; None makes a figure of the right size (`ax.figure`).
+
+    >>> import simlayout as sl
+    >>> load = sl.Access("load", "ld.shared.b32", sl.Layout(64), domain={"tid": 32}, dtype="f32")
+    >>> small = sl.Plan("small", (16, 8, 16), 1, 1, "m16n8k16.f32.f16.f16.f32", (load,), (), (), 256)
+    >>> plan(small, 64, 64, 32).get_title(loc="left")
+    'small: shared memory in 64 x 64 x 32'
     """
     return sheet(plan_sheet(which, (M, N, K)), ax)
 

@@ -33,6 +33,13 @@ class Source:
     (row, column), of the operand's tile of one K step: where the thread's copy begins. sized: whether the instruction has a
     src-size, so that it reads nothing past the end of the matrix; None: only where M, N and K are not all multiples of the
     tile, as the kernels of `cuda_kernels` choose it for their problem.
+
+    >>> import simlayout as sl
+    >>> rows = Source("A", lambda tid, i: (32 * i + tid // 4, 8 * (tid % 4)))          # 16 bytes each, four threads a row
+    >>> copy = sl.Access("copy A", "cp.async.cg.16", sl.Layout((64, 32), (32, 1)), rows.element, {"tid": 128, "i": 2},
+    ...                  source=rows)
+    >>> copy.source.operand
+    'A'
     """
 
     operand: str

@@ -26,20 +26,20 @@ class Cost:
     """What one access costs. wavefronts, ideal: over its domain; least: excess that it has in every layout that keeps chunks
     of `chunk` bytes whole; widest: an access that needs them whole, or None where it is this one."""
 
-    access: object
+    access: Access
     wavefronts: int
     ideal: int
     least: int
     chunk: int
-    widest: object = None
+    widest: Access | None = None
 
     @property
-    def excess(self):
+    def excess(self) -> int:
         """Wavefronts beyond the ideal."""
         return self.wavefronts - self.ideal
 
     @property
-    def reason(self):
+    def reason(self) -> str:
         """Why no layout has less excess, where that is so; "" otherwise."""
         if not self.excess or self.least < self.excess:
             return ""
@@ -50,7 +50,7 @@ class Cost:
 
 
 @typed()
-def costs(accesses: Collection[Access]):
+def costs(accesses: Collection[Access]) -> tuple[Cost, ...]:
     """The Cost of each of some accesses to one tile, in the tile that they have.
 
     >>> import simlayout as sl
@@ -95,7 +95,7 @@ def _least(addresses, used, chunk, line):
 
 
 @typed()
-def better_layout(*accesses: Access):
+def better_layout(*accesses: Access) -> Candidate | None:
     """The Candidate of least excess among the plain tile of an access, or of several to one tile, and its swizzles and
     paddings, if it has less excess than they have; None if there is none, or if looking would take longer than a moment.
     The plain tile of a mere function has rows as long as the accesses reach.

@@ -14,9 +14,17 @@ import pytest
 from places import ROOT
 
 PACKAGES = ("simlayout", "cuda_kernels")
-PLACES = ("simlayout", "simlayout.numerics", "simlayout.plots", "simlayout.ptx", "simlayout.testing",
-          "cuda_kernels", "cuda_kernels.run.runner")
+ROOMS = ("algebra", "clinic", "codegen", "guide", "hardware", "lessons", "machine", "nsight", "numerics", "plots",
+         "programs", "proofs", "ptx", "synthesis", "testing")
+PLACES = ("simlayout", *(f"simlayout.{room}" for room in ROOMS), "cuda_kernels", "cuda_kernels.run.runner")
 """The modules whose public names are looked at: `__all__`, or what a module without one defines."""
+
+WITHOUT_EXAMPLE = {
+    *(f"cuda_kernels.{name}" for name in ("matmul", "grouped_matmul", "plan_matmul", "plan_grouped_matmul")),      # a GPU
+    *(f"simlayout.{name}" for name in ("nsight.launches", "nsight.predictions", "hardware.add_records")),          # a file
+    *(f"simlayout.{name}" for name in ("machine.execute", "plots.of_kernel")),                # a kernel of cuda_kernels
+}
+"""Functions whose example would need what no docstring has: the guide shows them."""
 
 
 def public(place):
@@ -56,6 +64,13 @@ def test_every_parameter_and_every_result_of_a_public_name_has_a_type(place):
     looked_at = [pair for name, value in public(place).items() for pair in functions(name, value)]
     assert looked_at
     assert not {name: missing for name, function in looked_at if (missing := untyped(name, function))}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_every_public_function_has_an_example_but_where_a_docstring_cannot(place):
+    shown = {name: ">>>" in (inspect.getdoc(value) or "") for name, value in public(place).items()
+             if not inspect.isclass(value) and callable(value)}
+    assert {name for name, has_one in shown.items() if not has_one} == shown.keys() & WITHOUT_EXAMPLE
 
 
 def test_the_walk_sees_methods_properties_and_what_they_lack():

@@ -11,6 +11,7 @@ adds a file of your own, of any architecture, for as long as the process lives.
 import json
 from dataclasses import dataclass, field, replace
 from io import BytesIO
+from os import PathLike
 from pathlib import Path
 from zipfile import BadZipFile, is_zipfile
 
@@ -196,7 +197,7 @@ def summaries_text(summaries):
     return json.dumps([{"arch": s.arch, "about": s.about, "cases": s.cases} for s in summaries], indent=1) + "\n"
 
 
-def add_records(path):
+def add_records(path: str | PathLike) -> Summary:
     """Adds a record file to what `provenance` knows, for this process. Returns its Summary; raises SimlayoutError."""
     summary, _ = check_file(path)
     add(summary)

@@ -53,36 +53,36 @@ class SparseMma(MmaShape):
     """A warp-level mma.sp: D = A B + C with A [m, k] stored as [m, k / 2]. types: those of D, A, B and C."""
 
     @property
-    def name(self):
+    def name(self) -> str:
         """mma.sp, shape, the types of D, A, B and C, and .satfinite."""
         return ".".join(("mma.sp", self.shape, *self.types)) + self.suffix
 
     @property
-    def opcode(self):
+    def opcode(self) -> str:
         """The instruction as PTX writes it, without operands; the indices of a nibble must ascend."""
         return f"mma.sp::ordered_metadata.sync.aligned.{self.shape}.row.col{self.suffix}.{'.'.join(self.types)}"
 
     @property
-    def pattern(self):
+    def pattern(self) -> Pattern:
         """The Pattern of A."""
         return PATTERNS[_PATTERN_OF.get(self.types[1], "2:4")]
 
     @property
-    def groups(self):
+    def groups(self) -> int:
         """Groups in a row of A: nibbles of metadata."""
         return self.k // self.pattern.columns
 
     @property
-    def contributors(self):
+    def contributors(self) -> int:
         """Lanes of every four that bring metadata: as many as 16 rows of nibbles take."""
         return self.groups // 4
 
     @property
-    def selectors(self):
+    def selectors(self) -> int:
         """Values of the sparsity selector, which says which lanes these are."""
         return 4 // self.contributors
 
-    def operands(self):
+    def operands(self) -> dict[str, tuple[int, int, str]]:
         """{operand: (rows, cols, dtype)}; A as it is stored."""
         d, a, b, c = self.types
         return {"A": (self.m, self.k // 2, a), "B": (self.k, self.n, b), "C": (self.m, self.n, c),
@@ -129,7 +129,7 @@ def _is_selected(lane, contributors, selector):
 
 
 @typed(InstructionError)
-def sparse_mma(name: str):
+def sparse_mma(name: str) -> SparseMma:
     """The SparseMma row of a name; raises InstructionError.
 
     >>> sparse_mma("mma.sp.m16n8k32.f32.f16.f16.f32").selectors
@@ -141,7 +141,7 @@ def sparse_mma(name: str):
 
 
 @typed(InstructionError)
-def sparse_metadata(name: str, selector: int = 0):
+def sparse_metadata(name: str, selector: int = 0) -> np.ndarray:
     """Which (row, group) of A each nibble of the warp's metadata registers describes: int64 [32 lanes, 8 nibbles, 2].
 
     (-1, -1) where the hardware does not look. Nibble n is bits 4n to 4n + 3. selector: the instruction's last operand.
@@ -160,7 +160,7 @@ def sparse_metadata(name: str, selector: int = 0):
 
 
 @typed(InstructionError)
-def metadata_registers(name: str, metadata: ArrayLike, selector: int = 0):
+def metadata_registers(name: str, metadata: ArrayLike, selector: int = 0) -> np.ndarray:
     """The metadata register of every lane, uint32 [32]: 0 where the hardware does not look.
 
     metadata: the nibbles of A, uint8 [16, groups], as `compress` makes them. Raises InstructionError.
@@ -180,7 +180,7 @@ def metadata_registers(name: str, metadata: ArrayLike, selector: int = 0):
 
 
 @typed(InstructionError)
-def metadata_nibbles(name: str, registers: ArrayLike, selector: int = 0):
+def metadata_nibbles(name: str, registers: ArrayLike, selector: int = 0) -> np.ndarray:
     """The nibbles of A that the metadata registers of a warp hold: `metadata_registers` backwards.
 
     registers: integers [..., 32], one per lane. Returns uint8 [..., 16, groups]. Raises InstructionError.
@@ -207,7 +207,7 @@ def _pattern(pattern):
 
 
 @typed(InstructionError)
-def compress(a: ArrayLike, pattern: str = "2:4"):
+def compress(a: ArrayLike, pattern: str = "2:4") -> tuple[np.ndarray, np.ndarray]:
     """(values, metadata) of a matrix of which at most half of every group is not zero.
 
     a: [rows, k] of any dtype, k a multiple of the group; pattern: "2:4", "1:2" (tf32) or "4:8" (s4 and u4).
@@ -243,7 +243,7 @@ def compress(a: ArrayLike, pattern: str = "2:4"):
 
 
 @typed(InstructionError)
-def stored_columns(metadata: ArrayLike, pattern: str = "2:4"):
+def stored_columns(metadata: ArrayLike, pattern: str = "2:4") -> np.ndarray:
     """The column of A from which each stored element comes: int64 [..., k / 2].
 
     metadata: uint8 [..., groups]. Raises InstructionError for a nibble that is none of the pattern's.
@@ -269,7 +269,7 @@ def stored_columns(metadata: ArrayLike, pattern: str = "2:4"):
 
 
 @typed(InstructionError)
-def expand(values: ArrayLike, metadata: ArrayLike, pattern: str = "2:4"):
+def expand(values: ArrayLike, metadata: ArrayLike, pattern: str = "2:4") -> np.ndarray:
     """The matrix that `compress` took apart, [rows, k].
 
     >>> expand(*compress(np.array([[0, 5, 0, 7]]))).tolist()

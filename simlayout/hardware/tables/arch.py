@@ -116,7 +116,7 @@ ARCHES = {a.name: a for a in (
 )}
 
 
-def arch_of(name):
+def arch_of(name: "str | Arch") -> Arch:
     """The row of an architecture; "sm_90a" and "sm_90" name the same chip, as do "sm_100", "sm_100a" and "sm_100f", and an
     Arch is returned as it is. Of a target id such as "gfx942:sramecc+:xnack-" the features are left out.
 

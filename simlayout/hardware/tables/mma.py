@@ -28,7 +28,7 @@ class MmaShape:
     suffix: str = ""
 
     @property
-    def shape(self):
+    def shape(self) -> str:
         """The shape as PTX writes it."""
         return f"m{self.m}n{self.n}k{self.k}"
 
@@ -38,12 +38,12 @@ class Mma(MmaShape):
     """A warp-level mma: D = A B + C. types: those of D, A, B and C, in the order of the name."""
 
     @property
-    def name(self):
+    def name(self) -> str:
         """The name: shape, the types of D, A, B and C, and .satfinite, .xor.popc or .and.popc."""
         return ".".join((self.shape, *self.types)) + self.suffix
 
     @property
-    def opcode(self):
+    def opcode(self) -> str:
         """The instruction as PTX writes it, without operands.
 
         >>> mma_of("m16n8k32.s32.s8.u8.s32.satfinite").opcode
@@ -52,7 +52,7 @@ class Mma(MmaShape):
         early, late = (self.suffix, "") if self.suffix == ".satfinite" else ("", self.suffix)
         return f"mma.sync.aligned.{self.shape}.row.col{early}.{'.'.join(self.types)}{late}"
 
-    def operands(self):
+    def operands(self) -> dict[str, tuple[int, int, str]]:
         """{operand: (rows, cols, dtype)}."""
         d, a, b, c = self.types
         return {"A": (self.m, self.k, a), "B": (self.k, self.n, b), "C": (self.m, self.n, c), "D": (self.m, self.n, d)}
@@ -71,16 +71,16 @@ class QuadPairMma:
     m, n, k, matrices = 8, 8, 4, 4
 
     @property
-    def name(self):
+    def name(self) -> str:
         """m8n8k4, the layouts of A and B, the types of D, A, B and C."""
         return ".".join(("m8n8k4", *self.layouts, *self.types))
 
     @property
-    def opcode(self):
+    def opcode(self) -> str:
         """The instruction as PTX writes it, without operands."""
         return f"mma.sync.aligned.{self.name}"
 
-    def operands(self):
+    def operands(self) -> dict[str, tuple[int, int, str]]:
         """{operand: (rows, cols, dtype)} of the stacks."""
         d, a, b, c = self.types
         return {"A": (32, 4, a), "B": (16, 8, b), "C": (32, 8, c), "D": (32, 8, d)}
@@ -128,7 +128,7 @@ QUAD_PAIR_MMAS = {row.name: row for row in (
 """The forms of m8n8k4 of f16 (PTX ISA, mma; sm_90 has no such instruction: ptxas makes a routine of each)."""
 
 
-def mma_of(name):
+def mma_of(name: str) -> Mma:
     """The Mma row of a name; raises InstructionError naming what is known.
 
     >>> mma_of("m16n8k8.f32.tf32.tf32.f32").k

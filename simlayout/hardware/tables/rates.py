@@ -31,7 +31,7 @@ MMA_RATES = {
 
 
 @typed(InstructionError)
-def mma_clocks(name: str, arch: str = DEFAULT_ARCH):
+def mma_clocks(name: str, arch: str = DEFAULT_ARCH) -> float:
     """Clocks of one SM per warp-level mma instruction at full rate.
 
     >>> 1.0 < mma_clocks("m16n8k16.f32.f16.f16.f32") < 2.0

@@ -1,5 +1,7 @@
 """Guards of registers: accumulators of wgmma belong to the tensor core for a while, and a guard is told of every touch."""
 
+from typing import Any
+
 import numpy as np
 
 
@@ -36,6 +38,7 @@ class Registers:
 
     __slots__ = ("__weakref__", "warp", "guard")
 
-    def __init__(self, warp):
-        self.warp, self.guard = warp, None
+    def __init__(self, warp: Any):
+        self.warp = warp
+        self.guard: Any = None
         warp.arrays.add(self)

@@ -58,7 +58,7 @@ class Polling(WarpPart):
         """What its program's variables hold, to be compared, as far as it has any beside memory."""
         return []
 
-    def poll_text(self):
+    def poll_text(self) -> str:
         """What a warp waits for that reads the same again and again, as text."""
         return f"a change of what it reads again and again{self._not_there()}"
 

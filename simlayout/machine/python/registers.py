@@ -50,7 +50,7 @@ class RegisterArray(Registers):
     def __len__(self):
         return self.shape[0]
 
-    def fill(self, data):
+    def fill(self, data: np.ndarray) -> None:
         """All elements of all lanes become data, uint8 [bytes]."""
         self.values.reshape(-1).view(np.uint8)[:] = data
 
