@@ -19,7 +19,6 @@ Traceback (most recent call last):
 simlayout.errors.LayoutError: tile: box is a tuple (an integer, an integer), not (1, 2, 3)
 """
 
-import reprlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache, wraps
 from inspect import isclass, signature
@@ -33,7 +32,7 @@ from typing import Any, NamedTuple, TypeVar, Union, get_args, get_origin
 import numpy as np
 from numpy.typing import ArrayLike
 
-from simlayout.errors import HOW, SimlayoutError
+from simlayout.errors import HOW, SimlayoutError, brief
 
 Decorated = TypeVar("Decorated", bound=Callable)
 
@@ -84,7 +83,7 @@ def typed(error: type[SimlayoutError] = SimlayoutError, own: Collection[str] = (
                 return kind.taken(value)
             except Other as other:
                 how = str(other) or kind.how
-                raise error(f"{name}: {parameter} is {kind.words}, not {_shown(value)}{f': {how}' if how else ''}") from None
+                raise error(f"{name}: {parameter} is {kind.words}, not {brief(value)}{f': {how}' if how else ''}") from None
 
         @wraps(function)
         def wrapped(*given, **named):
@@ -95,14 +94,6 @@ def typed(error: type[SimlayoutError] = SimlayoutError, own: Collection[str] = (
 
         return wrapped  # type: ignore[return-value]
     return decorate
-
-
-def _shown(value: object) -> str:
-    """A value as an error shows it: short, on one line."""
-    try:
-        return " ".join(reprlib.repr(value).split())
-    except Exception:                                    # its own repr: it may raise anything
-        return type(value).__name__
 
 
 # ---- annotations --------------------------------------------------------------------------------------------------------

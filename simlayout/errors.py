@@ -71,6 +71,22 @@ class DeviceError(SimlayoutError):
 SHARED_BYTES = "shared_bytes, or --shared of `simlayout run`"
 """What asks for dynamic shared memory, in Python and at the command line, for errors."""
 
+_BRIEF = reprlib.Repr()
+_BRIEF.maxstring, _BRIEF.maxother = 120, 60
+
+
+def brief(value: object) -> str:
+    """A value as an error shows it: short, on one line; the name of its class where it cannot be shown.
+
+    >>> brief("x"), brief([*range(9)])
+    ("'x'", '[0, 1, 2, 3, 4, 5, ...]')
+    """
+    try:
+        return " ".join(_BRIEF.repr(value).split())
+    except Exception:                                    # its own repr: it may raise anything
+        return type(value).__name__
+
+
 HOW = {
     "Access": "say which coordinate each lane gives, as in Access(name, instruction, layout, lanes, domain)",
     "Accumulator": "simlayout.hardware.accumulator makes one",
@@ -121,4 +137,4 @@ def require_ints(error: type[SimlayoutError], what: str, **values: object) -> No
     """
     for name, value in values.items():
         if not isinstance(value, Integral) or isinstance(value, bool):
-            raise error(f"{what}: {name} is an integer, not {reprlib.repr(value)}")
+            raise error(f"{what}: {name} is an integer, not {brief(value)}")

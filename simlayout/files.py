@@ -26,6 +26,8 @@ def make_folder(path):
     """Makes a folder, and those that it lies in, if need be; raises SimlayoutError where it cannot."""
     try:
         Path(path).mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise SimlayoutError(f"cannot make the folder {path}: it is a file") from None
     except (OSError, ValueError) as error:               # ValueError: a NUL byte
         raise SimlayoutError(f"cannot make the folder {path}: {getattr(error, 'strerror', None) or error}") from None
 
@@ -37,7 +39,7 @@ def check_folder(path):
     there = next(each for each in (folder, *folder.parents) if os.path.exists(each))
     if not os.path.isdir(there):
         raise SimlayoutError(f"cannot make the folder {path}: {there} is a file")
-    check_writable(there / "file")
+    _try_beside(there / "file", f"into the folder {there}")
 
 
 def check_ending(path, *endings):
@@ -57,7 +59,13 @@ def check_writable(path):
     """Raises SimlayoutError unless `write_whole` could write there: to ask before long work, not after it."""
     if _is_stream(path):
         return
-    handle, temporary = _temporary_beside(_end_of_links(path))
+    path = _end_of_links(path)
+    _try_beside(path, path)
+
+
+def _try_beside(path, named):
+    """Makes a file in the same folder, and removes it; errors as of `_temporary_beside`."""
+    handle, temporary = _temporary_beside(path, named)
     os.close(handle)
     os.unlink(temporary)
 
@@ -79,19 +87,20 @@ def _is_stream(path):
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
-def _temporary_beside(path):
-    """(open handle, name) of a new file in the same folder; raises SimlayoutError where there can be none."""
+def _temporary_beside(path, named):
+    """(open handle, name) of a new file in the same folder; raises SimlayoutError where there can be none, which says that
+    one cannot write `named`."""
     if os.path.isdir(path):
-        raise SimlayoutError(f"cannot write {path}: it is a folder")
+        raise SimlayoutError(f"cannot write {named}: it is a folder")
     if os.path.exists(path) and not os.access(path, os.W_OK):
-        raise SimlayoutError(f"cannot write {path}: it is there, and may not be changed")
+        raise SimlayoutError(f"cannot write {named}: it is there, and may not be changed")
     try:
         name = path.parent / f".{path.name}.{token_hex(4)}"
         return os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666), name
     except FileNotFoundError:
-        raise SimlayoutError(f"cannot write {path}: there is no folder {path.parent}: make it first") from None
+        raise SimlayoutError(f"cannot write {named}: there is no folder {path.parent}: make it first") from None
     except (OSError, ValueError) as error:
-        raise SimlayoutError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}") from None
+        raise SimlayoutError(f"cannot write {named}: {getattr(error, 'strerror', None) or error}") from None
 
 
 def write_whole(path, content):
@@ -107,7 +116,7 @@ def write_whole(path, content):
             raise SimlayoutError(f"cannot write {path}: {error.strerror or error}") from None
         return
     path = _end_of_links(path)
-    handle, temporary = _temporary_beside(path)
+    handle, temporary = _temporary_beside(path, path)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from simlayout.errors import SimlayoutError
+from simlayout.errors import SimlayoutError, brief
 from simlayout.hardware.matrix.tma import TensorMap
 from simlayout.hardware.matrix.window import Window
 from simlayout.hardware.tables.arch import FEATURES
@@ -137,7 +137,7 @@ class Problem:
         for name in "MNK":
             value = getattr(self, name)
             if not isinstance(value, int | np.integer) or value < 1:
-                raise SimlayoutError(f"{name} = {value!r}: a GEMM needs integers M, N and K of at least 1")
+                raise SimlayoutError(f"{name} = {brief(value)}: a GEMM needs integers M, N and K of at least 1")
             object.__setattr__(self, name, int(value))
 
     @property

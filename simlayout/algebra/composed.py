@@ -11,7 +11,6 @@ Sw<1,3,3> o Sw<3,3,5> o (16,64):(64,1)
 257
 """
 
-import reprlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,7 +23,7 @@ from simlayout.algebra.exact import exactly
 from simlayout.algebra.layout import INDEX_LIMIT, Layout, as_index, byte_address, composition, not_inner, piecewise
 from simlayout.arguments import typed
 from simlayout.drawn import drawn_by
-from simlayout.errors import LayoutError
+from simlayout.errors import LayoutError, brief
 
 
 class Layer:
@@ -82,10 +81,10 @@ class Composed(Layer):
         object.__setattr__(self, "layers", tuple(self.layers))
         if not isinstance(self.layout, (Layout, type(None))):
             raise LayoutError("the innermost part of a composition is a Layout or None, not "
-                              f"{reprlib.repr(self.layout)}")
+                              f"{brief(self.layout)}")
         for part in (*self.layers, self.offset):
             if isinstance(part, Composed) or not isinstance(part, (Layer, Layout, int)):
-                raise LayoutError(f"{reprlib.repr(part)} is not a layer: compose swizzles, rotations, layouts and int "
+                raise LayoutError(f"{brief(part)} is not a layer: compose swizzles, rotations, layouts and int "
                                   "offsets")
             if isinstance(part, int) and part < 0:
                 raise LayoutError(f"an offset must be at least 0, not {part}")

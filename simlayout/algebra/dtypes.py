@@ -1,13 +1,12 @@
 """Element types as a table: bits, what stores them, how TMA and registers know them, what adds up their products."""
 
-import reprlib
 from dataclasses import dataclass
 from difflib import get_close_matches
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from simlayout.errors import LayoutError
+from simlayout.errors import LayoutError, brief
 
 
 @dataclass(frozen=True)
@@ -193,7 +192,7 @@ f16 bf16 f32 tf32 f64 e4m3 e5m2 s8 s32 u8 u16 u32 b8 b16 b32 b64 b128
         name = np.dtype(dtype).name
     known = (DTYPES.get(name) or _BY_STORAGE.get(name)) if isinstance(name, str) else None
     if known is None:
-        raise LayoutError(f"unknown dtype {reprlib.repr(dtype)}{did_you_mean(name)}; known: {' '.join(DTYPES)}")
+        raise LayoutError(f"unknown dtype {brief(dtype)}{did_you_mean(name)}; known: {' '.join(DTYPES)}")
     return known
 
 

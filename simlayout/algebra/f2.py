@@ -5,7 +5,6 @@ and swizzles of them are such functions; padding, rotations and other shapes are
 coordinate that shows it.
 """
 
-import reprlib
 from dataclasses import dataclass
 from typing import overload
 
@@ -16,7 +15,7 @@ from simlayout.algebra.composed import Composed, Layer
 from simlayout.algebra.layout import Layout, as_index
 from simlayout.algebra.nested import flatten
 from simlayout.drawn import drawn_by
-from simlayout.errors import LayoutError
+from simlayout.errors import LayoutError, brief
 
 _BITS = 62          # of an argument or a result: both are signed 64-bit integers
 
@@ -44,11 +43,11 @@ class F2Map(Layer):
         try:
             object.__setattr__(self, "columns", tuple(self.columns))
         except TypeError:
-            raise LayoutError(f"an F2 map has a tuple of columns, not {reprlib.repr(self.columns)}") from None
+            raise LayoutError(f"an F2 map has a tuple of columns, not {brief(self.columns)}") from None
         values = (*self.columns, self.constant)
         if not all(isinstance(v, int | np.integer) and 0 <= v < 1 << _BITS for v in values) or len(self.columns) > _BITS:
             raise LayoutError(f"an F2 map has at most {_BITS} columns and a constant, integers from 0 to 2**{_BITS} - 1, "
-                              f"not {reprlib.repr(values)}")
+                              f"not {brief(values)}")
         object.__setattr__(self, "columns", tuple(map(int, self.columns)))
         object.__setattr__(self, "constant", int(self.constant))
 

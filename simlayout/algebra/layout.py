@@ -16,7 +16,6 @@ and strides divide as CuTe demands; otherwise LayoutError says which do not.
 Reference: CuTe documentation, 01_layout.md and 02_layout_algebra.md (NVIDIA CUTLASS).
 """
 
-import reprlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
@@ -29,7 +28,7 @@ from simlayout.algebra.dtypes import dtype_of
 from simlayout.algebra.nested import check_nesting, compact, congruent, depth_of, flatten, ints_of, mode_sizes, tuple_text
 from simlayout.arguments import typed
 from simlayout.drawn import drawn_by
-from simlayout.errors import LayoutError, refuse, require
+from simlayout.errors import LayoutError, brief, refuse, require
 
 MOST_POINTS = 1 << 26
 """The most points that a table of offsets may have: half a GiB of int64."""
@@ -193,7 +192,7 @@ def not_inner(inner):
     """NotImplemented for what may compose itself; LayoutError for what was written in the place of a layout."""
     written = isinstance(inner, (int, tuple, list, str)) and not hasattr(type(inner), "__rmatmul__")
     if written or isinstance(inner, np.ndarray | np.generic):
-        raise LayoutError(f"@ takes a layout, not {reprlib.repr(inner)}: write Layout(shape, strides), or parse(text)")
+        raise LayoutError(f"@ takes a layout, not {brief(inner)}: write Layout(shape, strides), or parse(text)")
     return NotImplemented
 
 

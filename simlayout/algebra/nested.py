@@ -1,10 +1,9 @@
 """Nested tuples of ints, as the shapes and the strides of layouts are: checked, compared, flattened, written as text."""
 
 import operator
-import reprlib
 from math import prod
 
-from simlayout.errors import LayoutError
+from simlayout.errors import LayoutError, brief
 
 MAX_NESTING = 64        # tuples in tuples, of shapes and tilers; of open parentheses in texts too
 
@@ -63,7 +62,7 @@ def ints_of(nested, least, what):
         value = operator.index(nested)
     except TypeError:
         text = ": parse(...) reads the text of a layout" if isinstance(nested, str) else ""
-        raise LayoutError(f"a {what} must be an int or a nested tuple of ints, not {reprlib.repr(nested)}{text}") from None
+        raise LayoutError(f"a {what} must be an int or a nested tuple of ints, not {brief(nested)}{text}") from None
     if value < least:
         raise LayoutError(f"a {what} must be at least {least}, not {value}")
     return value

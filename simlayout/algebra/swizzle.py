@@ -4,13 +4,12 @@ Both work on offsets in elements and keep chunks of neighbours together. Both ar
 """
 
 import operator
-import reprlib
 from dataclasses import dataclass
 
 from simlayout.algebra.aliases import Index
 from simlayout.algebra.composed import Layer
 from simlayout.algebra.layout import INDEX_LIMIT, as_index
-from simlayout.errors import LayoutError
+from simlayout.errors import LayoutError, brief
 
 _BITS = 62  # bits of an offset that a swizzle may touch, because offsets are signed 64-bit integers
 
@@ -131,4 +130,4 @@ def _make_ints(layer, *names):
         try:
             object.__setattr__(layer, name, operator.index(value))
         except TypeError:
-            raise LayoutError(f"{type(layer).__name__}: {name} must be an int, not {reprlib.repr(value)}") from None
+            raise LayoutError(f"{type(layer).__name__}: {name} must be an int, not {brief(value)}") from None

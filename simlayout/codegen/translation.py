@@ -16,7 +16,6 @@ simlayout.codegen.translators.TranslationError: Rot<8,4,64,4> o (16,32):(32,1) i
 row = 2, col = 8 it is 80, and its bits give 64
 """
 
-import reprlib
 from dataclasses import dataclass
 
 from simlayout.algebra import Composed, F2Map, Layer, Layout, Rotation, Swizzle, Tile
@@ -34,7 +33,7 @@ from simlayout.codegen.translators import (
     to_tma,
     to_triton,
 )
-from simlayout.errors import LayoutError, VerificationError
+from simlayout.errors import LayoutError, VerificationError, brief
 from simlayout.proofs import Equivalence, equivalent
 from simlayout.shown import Shown
 
@@ -85,7 +84,7 @@ def translate(source: IndexFunction, to: str, tile: tuple[int, int] | Layout | N
     (row << 6) + (col ^ ((row & 7) << 3))
     """
     if not isinstance(to, str) or to not in NOTATIONS:
-        raise LayoutError(f"no notation {reprlib.repr(to)}; there are {', '.join(NOTATIONS)}")
+        raise LayoutError(f"no notation {brief(to)}; there are {', '.join(NOTATIONS)}")
     tiled = _tiled_source(source, tile, dtype)
     result = tiled.source if _is_already(tiled.source, to, dtype) else _TRANSLATORS[to](tiled)
     proof = equivalent(tiled.source, result, tiled.domain)

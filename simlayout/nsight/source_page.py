@@ -7,11 +7,10 @@ sass`: per kernel launch a line with the kernel's name, a line of column names, 
 import csv
 import io
 import re
-import reprlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from simlayout.errors import DeviceError
+from simlayout.errors import DeviceError, brief
 
 COLUMNS = {"threads": "Predicated-On Thread Instructions Executed", "wavefronts": "L1 Wavefronts Shared",
            "ideal": "L1 Wavefronts Shared Ideal", "executions": "Instructions Executed",
@@ -114,7 +113,7 @@ def named(text: str, fields: Iterable[str] = tuple(COLUMNS)) -> list[tuple[str, 
                 counts = {field: _number(row[place]) for field, place in places.items()}
                 launches[-1][int(row[0], 16)] = Counted(row[1].strip(), **counts)
             except (IndexError, ValueError):
-                raise DeviceError(f"row {number} of ncu's source page is damaged: {reprlib.repr(','.join(row))}") from None
+                raise DeviceError(f"row {number} of ncu's source page is damaged: {brief(','.join(row))}") from None
     if not launches or not all(launches):
         last = (text.strip().splitlines() or ["nothing"])[-1]
         raise DeviceError(f"ncu printed no source page: {last if last.isprintable() else repr(last)}")

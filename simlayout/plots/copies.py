@@ -14,7 +14,7 @@ from simlayout.algebra import dtype_of
 from simlayout.algebra.nested import flatten, mode_sizes
 from simlayout.algebra.notation import in_two_modes
 from simlayout.arguments import typed
-from simlayout.errors import LayoutError, SimlayoutError, require
+from simlayout.errors import LayoutError, SimlayoutError, brief, require
 from simlayout.hardware.banks.copies import survivors, wavefront_of
 from simlayout.hardware.banks.model import WORD_BYTES
 from simlayout.hardware.banks.phases import phases
@@ -264,7 +264,7 @@ def _late(analysis, index):
 def _lanes(access, indices):
     """(order, index, lanes whose address counts, their coordinates) of some instructions."""
     if not isinstance(indices, Sequence | range) or not indices:
-        raise SimlayoutError(f"indices = {indices!r}: give the numbers of instructions, as in (0,) or range(4)")
+        raise SimlayoutError(f"indices = {brief(indices)}: give the numbers of instructions, as in (0,) or range(4)")
     active = np.flatnonzero(access.used_lanes()).tolist()
     for order, index in enumerate(indices):
         yield order, index, active, tuple(c[:max(active) + 1] for c in coordinates(access, index))

@@ -7,7 +7,7 @@ from numbers import Integral
 import numpy as np
 
 from simlayout.arguments import typed
-from simlayout.errors import LayoutError, SimlayoutError, require
+from simlayout.errors import LayoutError, SimlayoutError, brief, require
 from simlayout.hardware import Fragment, LdmatrixChoice
 from simlayout.hardware import fragment as fragment_of
 from simlayout.plots.aliases import Axes
@@ -69,12 +69,12 @@ def table(fragment: Fragment, rows: int | range | None = None, columns: int | No
     letter = _letter(fragment)
     for name, count in (("rows", None if isinstance(rows, range) else rows), ("columns", columns)):
         if count is not None and (not isinstance(count, Integral) or count < 1):
-            raise SimlayoutError(f"{name} = {count!r}: how many to draw, at least 1")
+            raise SimlayoutError(f"{name} = {brief(count)}: how many to draw, at least 1")
     wanted = rows if rows is None or isinstance(rows, range) else range(rows)
     shown_rows = (_rows(fragment.shape[0], high) if wanted is None else
                   [row for row in range(0, fragment.shape[0], high) if row in wanted])
     if not shown_rows:
-        raise SimlayoutError(f"rows = {rows!r}: the fragment has rows 0 to {fragment.shape[0] - 1}")
+        raise SimlayoutError(f"rows = {brief(rows)}: the fragment has rows 0 to {fragment.shape[0] - 1}")
     shown_columns = list(range(0, fragment.shape[1], wide))
     if columns is not None:
         shown_columns = shown_columns[:-(-columns // wide)]

@@ -1,7 +1,6 @@
 """An access: one shared-memory instruction, its tile, and the coordinate that each thread passes."""
 
 import operator
-import reprlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
@@ -17,7 +16,7 @@ from simlayout.algebra.layout import check_points
 from simlayout.algebra.notation import as_layout
 from simlayout.algebra.order import check_order
 from simlayout.drawn import drawn_by
-from simlayout.errors import LayoutError, UndefinedError
+from simlayout.errors import LayoutError, UndefinedError, brief
 from simlayout.hardware import analyze, arch_of, instruction
 from simlayout.hardware.banks.analysis import Analysis
 from simlayout.hardware.tables.arch import DEFAULT_ARCH, LANES
@@ -71,13 +70,13 @@ class Access(Shown):
 
     def __post_init__(self):
         if not isinstance(self.name, str):
-            raise LayoutError(f"an access has a name, text such as 'load A', not {self.name!r}")
+            raise LayoutError(f"an access has a name, text such as 'load A', not {brief(self.name)}")
         object.__setattr__(self, "tile", as_layout(self.tile))
         for part in ("tile", "lanes"):                   # Numba's functions by their Python ones, which take symbols
             object.__setattr__(self, part, getattr(getattr(self, part), "py_func", getattr(self, part)))
         if not callable(self.tile) or not (self.lanes is None or callable(self.lanes)):
             raise LayoutError(f"access {self.name!r}: the tile and the lanes are functions (a layout is one), not "
-                              f"{self.tile!r} and {self.lanes!r}")
+                              f"{brief(self.tile)} and {brief(self.lanes)}")
         object.__setattr__(self, "arch", self.arch if isinstance(self.arch, str) else arch_of(self.arch).name)
         if self.domain is ONE_WARP:
             object.__setattr__(self, "domain", {"tid": self.warp})
@@ -105,7 +104,7 @@ class Access(Shown):
         """The domain as {name: int}."""
         if not isinstance(self.domain, dict) or next(iter(self.domain), None) != "tid":
             raise LayoutError(f'access {self.name!r}: the domain starts with the threads, as {{"tid": 32, ...}}, '
-                              f"not {reprlib.repr(self.domain)}")
+                              f"not {brief(self.domain)}")
         sizes = {}
         for variable, size in self.domain.items():
             if not isinstance(variable, str):
@@ -119,7 +118,7 @@ class Access(Shown):
         try:
             return operator.index(value)
         except TypeError:
-            raise LayoutError(f"access {self.name!r}: {of} is {reprlib.repr(value)}; give an int{what}") from None
+            raise LayoutError(f"access {self.name!r}: {of} is {brief(value)}; give an int{what}") from None
 
     def __str__(self):
         """One line: what accesses which tile, and for which values.

@@ -1,7 +1,6 @@
 """equivalent: proves that two index functions are equal on a domain, or finds the first point at which they differ."""
 
 import operator
-import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
@@ -14,7 +13,7 @@ from simlayout.algebra.f2 import F2Map
 from simlayout.algebra.nested import mode_sizes
 from simlayout.algebra.notation import as_layout
 from simlayout.algebra.order import check_order
-from simlayout.errors import LayoutError
+from simlayout.errors import LayoutError, brief
 from simlayout.shown import Shown
 from simlayout.wording import counted, tile_name
 
@@ -117,7 +116,7 @@ def named_domain(domain, left, right, names=None):
         named = dict(domain) if isinstance(domain, dict) else dict(zip(_names(names, len(domain)), domain))
         sizes = tuple(operator.index(n) for n in named.values())
     except TypeError:
-        raise LayoutError(f"a domain is {{name: size}} or sizes, ints of at least 1, not {reprlib.repr(domain)}") from None
+        raise LayoutError(f"a domain is {{name: size}} or sizes, ints of at least 1, not {brief(domain)}") from None
     if not sizes or min(sizes) < 1:
         raise LayoutError(f"a domain has sizes of at least 1, not {domain}")
     for side, shape in zip((left, right), shapes):

@@ -1,6 +1,5 @@
 """search: finds the layouts of some families that serve several accesses at once, or proves that there is none."""
 
-import reprlib
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from simlayout.algebra import Tile
 from simlayout.algebra.aliases import Progress
 from simlayout.algebra.composed import join
 from simlayout.arguments import typed
-from simlayout.errors import LayoutError, SimlayoutError
+from simlayout.errors import LayoutError, SimlayoutError, brief
 from simlayout.hardware import analyze, arch_of
 from simlayout.proofs import Access
 from simlayout.synthesis.constraints import period, tma_layouts
@@ -183,7 +182,7 @@ def _check_arguments(accesses, families, layers, limit, budget, executor):
     if not isinstance(layers, int) or layers not in (1, 2):
         raise SimlayoutError(f"layers {layers!r}: 1 swizzle, or 2, one over the other")
     if not isinstance(accesses, (list, tuple)) or not all(isinstance(a, Access) for a in accesses):
-        raise SimlayoutError(f"search takes a list of Accesses, not {reprlib.repr(accesses)}: wrap a layout in Access(name, "
+        raise SimlayoutError(f"search takes a list of Accesses, not {brief(accesses)}: wrap a layout in Access(name, "
                              "instruction, layout, lanes, domain)")
     if not accesses:
         raise SimlayoutError("search needs at least one access")

@@ -4,7 +4,6 @@ What fails raises CounterexampleError, an AssertionError: its text explains and 
 `counterexample` holds the two. Arguments that make no sense raise the library's own errors, which are ValueErrors.
 """
 
-import reprlib
 from collections.abc import Sequence
 from typing import overload
 
@@ -12,7 +11,7 @@ import numpy as np
 
 from simlayout.algebra.aliases import ArrayLike, IndexFunction
 from simlayout.arguments import typed
-from simlayout.errors import LayoutError, SimlayoutError
+from simlayout.errors import LayoutError, SimlayoutError, brief
 from simlayout.hardware import Analysis, Instruction, analyze
 from simlayout.hardware.tables.arch import DEFAULT_ARCH
 from simlayout.machine.engine.trace import Trace
@@ -153,7 +152,7 @@ def _expected(expected, instructions):
         wanted = np.asarray("")
     if wanted.dtype.kind not in "iu" or wanted.ndim > 1 or wanted.ndim and len(wanted) != instructions:
         raise SimlayoutError(f"expected is an int, the total, or one int for each of {instructions} instructions, not "
-                             f"{reprlib.repr(expected)}")
+                             f"{brief(expected)}")
     return wanted.astype(np.int64)
 
 

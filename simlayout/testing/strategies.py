@@ -4,7 +4,6 @@ Everything that they draw is valid: swizzles are bijective, addresses aligned an
 shrinks towards the simple: no swizzle, one row, lanes side by side.
 """
 
-import reprlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
@@ -24,7 +23,7 @@ from simlayout.algebra import Layout, Rotation, Swizzle, dtype_of
 from simlayout.algebra.aliases import AnyDType, IndexFunction
 from simlayout.algebra.checked import MOST_SHIFT
 from simlayout.arguments import typed
-from simlayout.errors import LayoutError, SimlayoutError
+from simlayout.errors import LayoutError, SimlayoutError, brief
 from simlayout.hardware import INSTRUCTIONS, Instruction
 from simlayout.hardware import instruction as instruction_of
 from simlayout.hardware.tables.arch import DEFAULT_ARCH, LANES, arch_of
@@ -81,7 +80,7 @@ def smallest(strategy: SearchStrategy[Drawn], condition: Callable[[Drawn], bool]
     Swizzle(2, 0, 2)
     """
     if not isinstance(strategy, SearchStrategy):
-        raise SimlayoutError(f"smallest: strategy is one of Hypothesis, not {reprlib.repr(strategy)}: layouts(), say")
+        raise SimlayoutError(f"smallest: strategy is one of Hypothesis, not {brief(strategy)}: layouts(), say")
     return find(strategy, condition, settings=settings(max_examples=2000, database=None, derandomize=True, deadline=None,
                                                        phases=(Phase.generate, Phase.shrink)))
 

@@ -6,13 +6,12 @@ shared memory, are an error: a check of nothing would always pass.
 """
 
 import re
-import reprlib
 from collections.abc import Iterable
 from dataclasses import replace
 from numbers import Integral
 from os.path import basename
 
-from simlayout.errors import SimlayoutError, require
+from simlayout.errors import SimlayoutError, brief, require
 from simlayout.hardware.tables.arch import DEFAULT_ARCH
 from simlayout.machine.engine.listing import SourceLine
 from simlayout.machine.engine.trace import Trace
@@ -92,7 +91,7 @@ def chosen(trace: Trace, lines: Line | Iterable[Line] | None) -> list[SourceLine
         given = [lines]
     wanted = [int(each) if isinstance(each, Integral) else each for each in given]       # NumPy's, too
     if wrong := [each for each in wanted if not isinstance(each, int | str)]:
-        raise SimlayoutError(f"lines are numbers, 'file.py:7' or parts of their text, not {reprlib.repr(wrong[0])}")
+        raise SimlayoutError(f"lines are numbers, 'file.py:7' or parts of their text, not {brief(wrong[0])}")
     if not wanted:
         raise SimlayoutError("no lines are given: leave lines out for all of them")
     found = {}

@@ -95,6 +95,24 @@ def test_whether_a_folder_could_be_made_is_asked_without_making_it(tmp_path):
             check_folder(tmp_path / name)
 
 
+def test_a_folder_in_which_nothing_may_be_written_is_named_itself(tmp_path, monkeypatch):
+    def refused(*_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("os.open", refused)
+    for folder in (tmp_path, tmp_path / "a" / "b"):
+        with pytest.raises(SimlayoutError) as told:
+            check_folder(folder)
+        assert str(told.value) == f"cannot write into the folder {tmp_path}: Permission denied"
+
+
+def test_a_file_where_a_folder_is_to_be_made_is_told(tmp_path):
+    (tmp_path / "file").write_text("")
+    for ask in (make_folder, check_folder):
+        with pytest.raises(SimlayoutError, match=r"cannot make the folder .*file: .*is a file"):
+            ask(tmp_path / "file")
+
+
 def test_a_dash_is_stdout(capsys):
     deliver("-", "text")
     assert capsys.readouterr().out == "text"

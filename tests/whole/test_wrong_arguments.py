@@ -244,6 +244,17 @@ def test_annotations_are_told_in_words(annotation, words):
     assert kind_of(annotation).words == words
 
 
+@pytest.mark.parametrize("call", [
+    lambda x: LOAD.analyze(x), lambda x: sl.Access(x, "ldmatrix.x4", TILE), lambda x: hardware.mma_of(x),
+    lambda x: machine.run(for_tile, x, 32), lambda x: machine.run(x, 1, 32), lambda x: MODULE.entry().run(1, x),
+    lambda x: SMALL.predict(64, x, 32), lambda x: sl.plots.banks(LOAD.analyze(), x), lambda x: sl.plots.table(HELD, x),
+    lambda x: numerics.tensor_op(x), lambda x: MODULE.entry().run(1, 32, shared_bytes=x)])
+def test_an_array_in_a_wrong_place_is_told_on_one_line(call):
+    with pytest.raises(SimlayoutError, match="array") as told:
+        call(np.zeros((32, 32)))
+    assert "\n" not in str(told.value) and len(str(told.value)) < 300
+
+
 def test_a_value_that_cannot_be_shown_is_told_by_its_class():
     class Broken:
         def __repr__(self):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from numbers import Integral
 
-from simlayout.errors import SimlayoutError, require
+from simlayout.errors import SimlayoutError, brief, require
 from simlayout.hardware.banks import copies, model
 from simlayout.hardware.banks.analysis import Analysis
 
@@ -58,8 +58,8 @@ def phases(analysis: Analysis, index: int = 0) -> tuple[Phase, ...]:
     """
     require(Analysis, "phases", analysis)
     if not isinstance(index, Integral) or isinstance(index, bool):
-        raise SimlayoutError(f"index {index!r}: give the number of an instruction, an int; simlayout.plots.save writes a "
-                             "picture to a file")
+        raise SimlayoutError(f"index {brief(index)}: give the number of an instruction, an int; simlayout.plots.save writes "
+                             "a picture to a file")
     if not 0 <= index < len(analysis):
         raise SimlayoutError(f"index {index}: the analysis has {len(analysis)} instructions, 0 to {len(analysis) - 1}")
     row, addresses, active = analysis.row(index), analysis.addresses[index], analysis.active[index]

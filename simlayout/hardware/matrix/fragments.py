@@ -5,9 +5,8 @@ and wgmma have files of their own, and `fragment` finds them all.
 """
 
 import copyreg
-import reprlib
 
-from simlayout.errors import InstructionError
+from simlayout.errors import InstructionError, brief
 from simlayout.hardware.matrix.fragments_base import (
     Fragment,
     confirmed,
@@ -99,7 +98,7 @@ def fragment(name: str, operand: str | None = None) -> Fragment:
     ((1, 7), (13, 0))
     """
     if not isinstance(name, str) or not isinstance(operand, str | None):
-        raise InstructionError(f"no fragment known for {reprlib.repr(name)}, {reprlib.repr(operand)}: give names, text such "
+        raise InstructionError(f"no fragment known for {brief(name)}, {brief(operand)}: give names, text such "
                                "as 'm16n8k16.f32.f16.f16.f32' and 'A'")
     if name.startswith("wgmma."):
         return wgmma_fragment(name.replace(".mma_async.sync.aligned", ""), operand)

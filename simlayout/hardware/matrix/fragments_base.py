@@ -5,7 +5,6 @@ With g = lane // 4, t = lane % 4 and E elements in a register, A, B and C of eve
 made of the same pieces.
 """
 
-import reprlib
 from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Number
@@ -13,7 +12,7 @@ from numbers import Number
 import numpy as np
 
 from simlayout.drawn import drawn_by
-from simlayout.errors import InstructionError
+from simlayout.errors import InstructionError, brief
 from simlayout.hardware.tables.arch import LANES
 from simlayout.hardware.tables.mma import per_register
 from simlayout.hardware.tables.provenance import Provenance
@@ -105,7 +104,7 @@ def _below(given, limit, what, fragment):
     if isinstance(given, int | np.integer):
         least = most = given = int(given)
     elif isinstance(given, Number | str) or not hasattr(type(given), "__floordiv__"):
-        raise InstructionError(f"{fragment.title}: a {what} is an integer or an array of them, not {reprlib.repr(given)}")
+        raise InstructionError(f"{fragment.title}: a {what} is an integer or an array of them, not {brief(given)}")
     else:                                                # a symbol, perhaps with a range
         least, most = getattr(given, "lo", 0), getattr(given, "hi", 0)
     if least < 0 or most >= limit:

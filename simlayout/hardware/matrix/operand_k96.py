@@ -12,7 +12,7 @@ import numpy as np
 
 from simlayout.algebra.swizzle_modes import SWIZZLE_MODES
 from simlayout.arguments import typed
-from simlayout.errors import AddressError, LayoutError, VerificationError, require_ints
+from simlayout.errors import AddressError, LayoutError, VerificationError, brief, require_ints
 from simlayout.hardware.matrix.descriptor import LIMIT, Descriptor
 from simlayout.hardware.matrix.operand_tile import LEAST_ROWS, MOST_ROWS
 from simlayout.hardware.matrix.tma import TensorMap, swizzled
@@ -68,7 +68,8 @@ class OperandK96:
 
     def __post_init__(self):
         if not isinstance(self.addresses, tuple | list):
-            raise AddressError(f"an operand with 96 of K: the addresses of its {BUFFERS} buffers, not {self.addresses!r}")
+            raise AddressError(f"an operand with 96 of K: the addresses of its {BUFFERS} buffers, not "
+                               f"{brief(self.addresses)}")
         require_ints(LayoutError, "an operand with 96 of K", rows=self.rows)
         for address in self.addresses:
             require_ints(AddressError, "an operand with 96 of K", address=address)

@@ -7,7 +7,6 @@ acts on absolute addresses, so its pattern starts at multiples of 1024, 512 or 2
 """
 
 import operator
-import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
@@ -21,7 +20,7 @@ from simlayout.algebra.dtypes import TYPES
 from simlayout.algebra.swizzle_modes import swizzle_mode
 from simlayout.arguments import typed
 from simlayout.drawn import drawn_by
-from simlayout.errors import AddressError, LayoutError
+from simlayout.errors import AddressError, LayoutError, brief
 
 DTYPES = {name: row for name, row in TYPES.items() if row.tma is not None}
 """The element types that TMA has."""
@@ -138,7 +137,7 @@ class TensorMap:
         (128, 5120)
         """
         if not isinstance(array, np.ndarray):
-            _fault(f"it is of a NumPy array, not {reprlib.repr(array)}")
+            _fault(f"it is of a NumPy array, not {brief(array)}")
         kind = dtype_of(array.dtype if dtype is None else dtype)
         if kind.bytes != array.itemsize:
             _fault(f"{kind.name} in an array of {array.dtype}; view it as integers of {kind.bytes} bytes")

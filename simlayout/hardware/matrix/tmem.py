@@ -5,7 +5,6 @@ thread. Nothing of it was measured here: every map is PTX ISA's and equal to CUT
 """
 
 import re
-import reprlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from simlayout.arguments import typed
-from simlayout.errors import AddressError, InstructionError, require_ints
+from simlayout.errors import AddressError, InstructionError, brief, require_ints
 from simlayout.hardware.matrix.fragments_base import Fragment
 from simlayout.hardware.tables.arch import LANES
 from simlayout.hardware.tables.provenance import Provenance
@@ -139,7 +138,7 @@ def tmem_fragment(name: str, split: int | None = None) -> TmemFragment:
     match = _NAME.fullmatch(name) if isinstance(name, str) else None
     row = match and TMEM_SHAPES.get(match["shape"])
     if not match or row is None:
-        raise InstructionError(f"no fragment known for {reprlib.repr(name)}: write tcgen05.ld or tcgen05.st, one of "
+        raise InstructionError(f"no fragment known for {brief(name)}: write tcgen05.ld or tcgen05.st, one of "
                                f"{', '.join(TMEM_SHAPES)}, and xN, as in tcgen05.ld.32x32b.x8")
     n, each, halved = int(match["times"]), 2 if match["halves"] else 1, match["shape"] == "16x32bx2"
     if n & (n - 1) or not 1 <= n <= row.most:

@@ -6,7 +6,7 @@ Each of AMD's is a file of its own in `tables.amd`, with its instructions; `tabl
 import re
 from dataclasses import dataclass
 
-from simlayout.errors import InstructionError
+from simlayout.errors import InstructionError, brief
 
 _GUIDE = "CUDA C++ Programming Guide, table of technical specifications per compute capability"
 _TRAITS = "NVIDIA's CUDA Core Compute Libraries, cuda/__device/arch_traits.h"
@@ -131,7 +131,7 @@ def arch_of(name: "str | Arch") -> Arch:
     plain = re.sub(r"(:\w+[+-])+$" if text.startswith("gfx") else r"(?<=\d)a$|(?<=sm_1\d\d)f$", "", text)
     row = ARCHES.get(text) or ARCHES.get(plain)
     if row is None:
-        raise InstructionError(f"unknown architecture {name!r}{_meant(text)}; use one of {', '.join(ARCHES)}")
+        raise InstructionError(f"unknown architecture {brief(name)}{_meant(text)}; use one of {', '.join(ARCHES)}")
     return row
 
 

@@ -7,10 +7,9 @@ in `records`. Here are the rows of PTX, which all of NVIDIA's chips share; those
 
 import difflib
 import re
-import reprlib
 from dataclasses import dataclass
 
-from simlayout.errors import InstructionError
+from simlayout.errors import InstructionError, brief
 from simlayout.hardware.tables.arch import ARCHES, DEFAULT_ARCH, FEATURES, LANES, Arch, arch_of
 from simlayout.hardware.tables.provenance import Provenance
 from simlayout.wording import counted, ranges
@@ -230,7 +229,7 @@ def instruction(name: str | Instruction, arch: str | Arch = DEFAULT_ARCH) -> Ins
     if isinstance(name, Instruction):
         return name
     if not isinstance(name, str):
-        raise InstructionError(f"an instruction is its PTX name, text such as 'ldmatrix.x4', not {reprlib.repr(name)}")
+        raise InstructionError(f"an instruction is its PTX name, text such as 'ldmatrix.x4', not {brief(name)}")
     text, chip = name.strip(), arch_of(arch)
     rows = instructions_of(chip) if chip.instructions else INSTRUCTIONS
     row = rows.get(text) or rows.get(_canonical(text))

@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass
 
 from simlayout.algebra.dtypes import TYPES
-from simlayout.errors import InstructionError
+from simlayout.errors import InstructionError, brief
 
 
 def per_register(dtype):
@@ -136,7 +136,7 @@ def mma_of(name: str) -> Mma:
     """
     found = MMAS.get(spelled(name, MMAS)) if isinstance(name, str) else None
     if found is None:
-        raise InstructionError(f"unknown mma {name!r}; {hint(name, MMAS)}")
+        raise InstructionError(f"unknown mma {brief(name)}; {hint(name, MMAS)}")
     return found
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from simlayout.algebra.dtypes import TYPES
-from simlayout.errors import InstructionError
+from simlayout.errors import InstructionError, brief
 from simlayout.hardware.tables.arch import ARCHES, DEFAULT_ARCH, FEATURES, Arch, arch_of, arches_since
 from simlayout.hardware.tables.mma import MMAS, hint, spelled
 from simlayout.hardware.tables.tcgen05 import KINDS, shapes_of
@@ -94,7 +94,7 @@ def _tcgen05(name):
     """The TensorOp of a dense tcgen05.mma of kind::f16, tf32 or i8, by its name; InstructionError for others."""
     found = re.fullmatch(r"tcgen05\.m(\d{1,3})n(\d{1,3})k(\d{1,2})\.(\w+)\.(\w+)\.(\w+)(\.satfinite)?", name)
     if found is None:
-        raise InstructionError(f"unknown tensor-core instruction {name!r}; write it as tcgen05.m128n256k16.f32.f16.f16")
+        raise InstructionError(f"unknown tensor-core instruction {brief(name)}; write it as tcgen05.m128n256k16.f32.f16.f16")
     m, n, k = (int(found[i]) for i in (1, 2, 3))
     d, a, b, suffix = found[4], found[5], found[6], found[7] or ""
     for kind in ("f16", "tf32", "i8"):
@@ -125,7 +125,7 @@ sm_110, sm_120, sm_121 have
         if found is None:
             near = [known for known in TENSOR_OPS if known.startswith(f"{name}.")][:3]
             meant = f"did you mean {' or '.join(near)}?" if near else hint(name, TENSOR_OPS)
-            raise InstructionError(f"unknown tensor-core instruction {name!r}; {meant}")
+            raise InstructionError(f"unknown tensor-core instruction {brief(name)}; {meant}")
         op = found
     chip = arch_of(arch).name
     if chip not in op.arches:

@@ -1,12 +1,11 @@
 """What a kernel may not do although it runs: the kinds of hazards, and how one is told."""
 
-import reprlib
 from dataclasses import dataclass, replace
 from os.path import basename
 
 import numpy as np
 
-from simlayout.errors import HazardError, MachineError
+from simlayout.errors import HazardError, MachineError, brief
 from simlayout.machine.engine.languages import LANES_SYNC, OF_OTHER_WARPS, worded
 from simlayout.machine.engine.units import in_shared, spans
 from simlayout.shown import Shown
@@ -177,7 +176,7 @@ def ordered_ints(values):
 def check_mode(mode):
     """Raises MachineError for what is none of MODES."""
     if not isinstance(mode, str) or mode not in MODES:
-        raise MachineError(f'hazards = {reprlib.repr(mode)}: choose "raise", "report" or "off"')
+        raise MachineError(f'hazards = {brief(mode)}: choose "raise", "report" or "off"')
 
 
 class HazardLog:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from math import prod
 
-from simlayout.errors import SHARED_BYTES, MachineError, require_ints
+from simlayout.errors import SHARED_BYTES, MachineError, brief, require_ints
 from simlayout.hardware.tables.arch import LANES, MOST_THREADS, cuda_arch_of
 from simlayout.machine.engine.counters import Counters
 from simlayout.machine.engine.cta import Residents
@@ -182,7 +182,7 @@ def three_of(size, what) -> tuple[int, ...]:
     except (TypeError, ValueError, OverflowError):       # no number, not one, infinite
         right = False
     if not right:
-        raise MachineError(f"{what} {size!r}: give one to three positive integers")
+        raise MachineError(f"{what} {brief(size)}: give one to three positive integers")
     return tuple(int(n) for n in sizes) + (1,) * (3 - len(sizes))
 
 

@@ -1,7 +1,6 @@
 """What a launch passes: the bytes of its parameters, made of arrays, numbers and structs, and checked against their
 types."""
 
-import reprlib
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from simlayout.errors import MachineError
+from simlayout.errors import MachineError, brief
 from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.ptx.cxx_types import misfit
 from simlayout.machine.ptx.maps import is_map
@@ -153,7 +152,7 @@ def _number(type, value):
         value = value.item()
     if not isinstance(value, int | float):
         array = ", or a NumPy array for a pointer" if type in POINTERS else ""
-        raise MachineError(f"{reprlib.repr(value)} is no number: pass an int, a float or a NumPy scalar{array}")
+        raise MachineError(f"{brief(value)} is no number: pass an int, a float or a NumPy scalar{array}")
     if kind == "f" or isinstance(value, float) and type in ("b16", "b32", "b64"):
         return _float(bits, value)
     if isinstance(value, float):

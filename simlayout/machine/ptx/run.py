@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simlayout.algebra.aliases import Progress
-from simlayout.errors import HazardError, InstructionError, MachineError, SimlayoutError
+from simlayout.errors import HazardError, InstructionError, MachineError, SimlayoutError, brief
 from simlayout.interrupts import not_lost
 from simlayout.machine.engine.cta import most_registers
 from simlayout.machine.engine.events import watcher
@@ -277,5 +277,5 @@ class _Located(PtxTurns):
 def _whole(value, name, least):
     """An integer of at least so much."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise MachineError(f"{name} = {value!r}: give an integer of at least {least}")
+        raise MachineError(f"{name} = {brief(value)}: give an integer of at least {least}")
     return int(value)

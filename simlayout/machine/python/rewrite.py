@@ -27,7 +27,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from simlayout.errors import MachineError
+from simlayout.errors import MachineError, brief
 from simlayout.machine.python.contraction import fused_products
 from simlayout.machine.python.inference import CAST, Callee, described_value, joined, known
 from simlayout.machine.python.numbers import MOST
@@ -72,7 +72,7 @@ def device_function(function, args=(), named=None):
     simlayout.errors.MachineError: abs is not a Python function: a kernel is written with def in a file
     """
     if not isinstance(function, FunctionType):
-        name = getattr(function, "__name__", repr(function))
+        name = getattr(function, "__name__", brief(function))
         raise MachineError(f"{name} is not a Python function: a kernel is written with def in a file")
     forms = _rewritten.get(function)
     if forms is None:
