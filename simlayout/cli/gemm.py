@@ -33,6 +33,10 @@ def describe_gemm(parser):
     {tuple(CPU_SIZE.values())} on the CPU machine, by default. Without a GPU the same kernel runs on the CPU machine,
     which counts its wavefronts. The wgmma kernels need a GPU of compute capability 9.0, or --cpu. The exit code is 1 if C
     or a count is wrong.
+
+    The table has a line for each access of shared memory: its warp instructions, their wavefronts (passes through the 32
+    banks), the ideal without conflicts, and the excess, of all and of each; executed is equal where the CPU machine has
+    counted the same. An access of TMA or wgmma has TMA bytes or wavefronts alone.
     """)
     add_kernel(parser)
     add(parser, "-M", "-N", "-K")

@@ -24,7 +24,8 @@ def describe(parser):
     M and N are those of one tile, K is {STEPS} steps, by default. Beside each line: how often a warp executed it,
     and the warp instructions, wavefronts and ideal wavefronts of the shared-memory accesses that begin there. Hazards
     (races, reads of what nothing wrote or waited for, ...) are listed with both their lines; with any the exit code is 1.
-    CUDA is not needed.
+    With --lines shared the costliest line comes first; its bar is the ideal, and behind that, dark, the excess. CUDA is
+    not needed.
     """)
     add_kernel(parser)
     add(parser, "-M", "-N", "-K")

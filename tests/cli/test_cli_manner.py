@@ -8,7 +8,7 @@ import shlex
 from inspect import cleandoc
 
 import pytest
-from commands import refused
+from commands import printed, refused
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -249,6 +249,14 @@ def test_a_stdin_that_is_closed_or_no_text_is_one_line(capsys, monkeypatch):
 
 
 # ---- what commands name ------------------------------------------------------------------------------------------------
+
+def test_the_help_of_gemm_speaks_of_every_column_of_its_table(capsys):
+    for kernel in ("mma_permuted", "wgmma_tma"):
+        text = printed(capsys, "gemm", kernel, "--cpu", "-M", "64", "-N", "64", "-K", "64")
+        columns = re.split(r"(?<!TMA)\s+", next(line for line in text.splitlines() if line.startswith("access ")))
+        told = " ".join(printed(capsys, "gemm", "--help").split("The table has")[1].split())
+        assert {"instructions", "executed"} < set(columns) and not [column for column in columns if column not in told]
+
 
 @pytest.mark.parametrize("command", ["gemm", "trace"])
 def test_a_kernel_is_named_by_its_place_or_by_its_option(capsys, command):
