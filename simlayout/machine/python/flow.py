@@ -66,9 +66,9 @@ class Branch:
 class Loop:
     """A `while` or `for`: who is in it, and who waits at its head or its end.
 
-    names: those that the loop assigns, whose values the edges carry. apart: whether lanes have left before others, so that
-    `end` has values to merge. skipped: the edges of `continue` to the head; finished: those of a failed test to the `else`;
-    broke: those of `break` past it.
+    names: those that the loop assigns, whose values the edges carry. diverged: whether lanes have left before others, so
+    that `end` has values to merge. skipped: the edges of `continue` to the head; finished: those of a failed test to the
+    `else`; broke: those of `break` past it.
     """
 
     __slots__ = ("warp", "names", "entered", "entered_count", "outside", "size", "diverged", "skipped", "finished", "broke")
