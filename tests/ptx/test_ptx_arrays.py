@@ -38,6 +38,8 @@ ADDRESSES = {
 ACCESSES = {
     "ld": ("ld.shared.u32 %r7, [%r4];", 4),
     "st": ("st.shared.u32 [%r4], %r1;", 4),
+    "a strong ld": ("ld.volatile.shared.u32 %r7, [%r4];", 4),
+    "a strong st": ("st.release.gpu.shared.u32 [%r4], %r1;", 4),
     "a vector": ("ld.shared.v4.u32 {%r5, %r6, %r7, %r8}, [%r4]; add.u32 %r5, %r5, %r8; st.shared.u32 [before], %r5;", 16),
     "a generic address": ("cvt.u64.u32 %rd2, %r4; cvta.shared.u64 %rd3, %rd2; ld.u32 %r7, [%rd3];", 4),
     "atom": ("atom.shared.add.u32 %r7, [%r4], 1;", 4),
@@ -146,7 +148,7 @@ def test_what_leaves_an_array_is_done_all_the_same_and_is_not_told_where_nobody_
 
 
 @pytest.mark.parametrize(("at", "kind"), [(2, "misaligned"), (1 << 20, "out of bounds"), (-1024, "out of bounds")])
-@pytest.mark.parametrize("access", ["ld", "st", "atom", "a generic address"])
+@pytest.mark.parametrize("access", ["ld", "st", "a strong ld", "a strong st", "atom", "a generic address", "cp.async"])
 def test_lanes_that_shared_memory_does_not_have_or_that_are_not_aligned_are_told_and_left_out(access, at, kind):
     code = f"@%p1 add.u32 %r4, %r4, {at}; {ACCESSES[access][0]} st.global.u32 [%rd1], %r1;"
     out = np.zeros(64, np.uint32)
@@ -155,6 +157,15 @@ def test_lanes_that_shared_memory_does_not_have_or_that_are_not_aligned_are_told
     assert [(h.kind, h.second.lanes) for h in found] == [(kind, tuple(range(16, 32)))]
     with pytest.raises(sl.HazardError, match=kind):
         entry(code).run(1, 32, out, 0, shared_bytes=64)
+
+
+def test_a_copy_from_where_it_is_not_aligned_is_told_with_its_lanes_and_left_out():
+    code = "mul.lo.u32 %r7, %r1, 4; add.u32 %r4, %r4, %r7; @%p1 add.u32 %r7, %r7, 1; cvt.u64.u32 %rd2, %r7; "
+    code += "add.s64 %rd1, %rd1, %rd2; " + ACCESSES["cp.async"][0]
+    trace = entry(code).run(1, 32, np.zeros(64, np.uint32), 0, hazards="report", shared_bytes=64)
+    found, = trace.hazards
+    assert (found.kind, found.second.lanes) == ("misaligned", tuple(range(16, 32)))
+    assert [line.wavefronts for line in trace.lines if "cp.async" in line.instruction] == [1]
 
 
 @pytest.mark.parametrize("compiled", [False, True])

@@ -15,7 +15,7 @@ _EITHER = {"add", "sub", "and", "or", "xor", "not", "shl", "selp"}
 def kept_halves(body: tuple) -> set[int]:
     """The ids of the loads in a function's statements whose 16 bits nothing wants extended as they are."""
     instructions = [s for s in body if isinstance(s, syntax.Instruction)]
-    loads = [(s, s.operands[0].name) for s in instructions if s.opcode == "ld" and s.modifiers[-1] in _ANY
+    loads = [(s, s.operands[0].name) for s in instructions if s.opcode == "ld" and {*s.modifiers[-1:]} & {*_ANY}
              and isinstance(s.operands[0], syntax.Register) and s.operands[0].type == "b16"]
     if not loads:
         return set()

@@ -1,8 +1,7 @@
 """Linking: one module of several, as a device linker makes it (CUDA C++ Programming Guide, separate compilation)."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 from simlayout.errors import MachineError
 from simlayout.machine.ptx import syntax
@@ -133,24 +132,13 @@ def _names_in(each):
 
     for statement in each.body or ():
         if isinstance(statement, syntax.Instruction):
-            _mapped(statement.operands, note)
+            syntax.mapped(statement.operands, syntax.Symbol, note)
     return found
 
 
 def _renamer(own: dict[str, str]) -> Callable[[tuple], tuple]:
     if not own:
         return lambda operands: operands
-    return lambda operands: _mapped(operands, lambda symbol: replace(symbol, name=own.get(symbol.name, symbol.name)))
+    return lambda operands: syntax.mapped(operands, syntax.Symbol,
+                                          lambda symbol: replace(symbol, name=own.get(symbol.name, symbol.name)))
 
-
-def _mapped(operand: Any, of: Callable[[syntax.Symbol], syntax.Symbol]) -> Any:
-    """An operand, or a tuple of them, with another one for each Symbol in it."""
-    if isinstance(operand, syntax.Symbol):
-        return of(operand)
-    if isinstance(operand, tuple):
-        return tuple(_mapped(each, of) for each in operand)
-    if isinstance(operand, syntax.Register) or not is_dataclass(operand):
-        return operand
-    parts = {field.name: getattr(operand, field.name) for field in fields(operand)}
-    new = {name: _mapped(part, of) for name, part in parts.items()}
-    return operand if all(new[name] is parts[name] for name in parts) else replace(operand, **new)   # type: ignore[type-var]

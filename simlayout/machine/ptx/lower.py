@@ -14,6 +14,7 @@ from simlayout.machine.ptx.opcodes.control import recursion
 from simlayout.machine.ptx.program import SPECIALS, SYSTEM_BYTES, Program, Step
 from simlayout.machine.ptx.rows import in_numpy
 from simlayout.machine.ptx.sunk import sunk
+from simlayout.machine.ptx.wrapped import Wrappers
 
 MOST_LOCAL = 512 << 10
 """Bytes of local memory of a thread: CUDA C++ Programming Guide, technical specifications per compute capability."""
@@ -39,13 +40,14 @@ class Lowering:
         self.local_bytes, self.steps, self.names, self.calls, self.faults = 0, [], {}, {}, []
         self.accumulators, self._touched, self._uses = Accumulators(), set(), []        # _uses: rows that each step uses
         self.symbols = set()                             # names of variables and functions that it uses
+        wrappers = Wrappers(module.functions)
         self._functions, todo = [], [entry]
         while todo:
             name = todo.pop()
             if name not in self.names:
-                self.names[name] = Names(self, module.functions[name])
+                self.names[name] = Names(self, wrappers.put_in(module.functions[name]))
                 self._functions.append(name)
-                todo += self._used(module.functions[name])
+                todo += self._used(self.names[name].function)
         self._place_dynamic()
         for name in self._functions:
             self._lower(self.names[name])
@@ -232,7 +234,7 @@ class Lowering:
         def visit(name, pointers=()):
             if name in open_:
                 if not any(pointers[open_.index(name):]):
-                    call = next(i for i in self.module.functions[open_[-1]].body if _callee(i) == name)
+                    call = next(i for i in self.names[open_[-1]].function.body if _callee(i) == name)
                     reason = str(recursion(name, "" if open_[-1] == name else f" by way of {open_[-1]}", self._where(call)))
                     self.faults.append(Fault(call.name, call.line, call.column, reason))
                     return

@@ -36,9 +36,9 @@ class MemoryTwins:
             space, address = "shared", address - SHARED
         if space != "shared":
             return address
-        address &= int(_LOW)
-        cta = self.cta if address < RANK else self.cta.cluster.ctas[address // RANK - 1]
-        return cta.first, address % RANK
+        rank, at = divmod(address & int(_LOW), RANK)
+        ctas = self.cta.cluster.ctas if rank else ()
+        return (ctas[rank - 1] if 0 < rank <= len(ctas) else self.cta).first, at      # nobody's is out of bounds
 
     def bytes_at(self, address, nbytes):
         """(bytes, how they are told) of nbytes at what `_place_of` calls an address."""
@@ -118,7 +118,7 @@ class MemoryTwins:
     # ---- spaces --------------------------------------------------------------------------------------------------
 
     def _shared_load(self, name, addresses, nbytes, how):
-        where, outer = self._signed(addresses), self.active
+        where, outer = self.signed(addresses), self.active
         if (where[self.active] >= RANK).any():
             return self.cluster_load(name, where, nbytes, how.order)
         data = np.zeros((LANES, nbytes), np.uint8)
@@ -128,14 +128,14 @@ class MemoryTwins:
         return data
 
     def _shared_store(self, name, addresses, data, order, width):
-        where, outer = self._signed(addresses), self.active
+        where, outer = self.signed(addresses), self.active
         if (where[self.active] >= RANK).any():
             self.cluster_store(name, where, data, order, width)
         elif self.keeps_within(where, data.shape[1], "writes"):
             self.shared_store(name, where, np.ascontiguousarray(data), order, width)
         self.narrow(outer)
 
-    def _signed(self, addresses):
+    def signed(self, addresses):
         """int64 [32]: addresses in the window of shared memory; those below 0, where they wrap, unless other lanes address
         other CTAs."""
         where = addresses.view(np.int64)
@@ -257,7 +257,7 @@ class MemoryTwins:
         return held
 
     def _shared_atomic(self, name, where, update, values, held, order):
-        where = self._signed(where)
+        where = self.signed(where)
         if (where[self.active] >= RANK).any():
             self.cluster_atomic(name, where, update, values, held, order)
             return

@@ -4,8 +4,9 @@ Names are unique in a function: registers, variables and labels of an inner scop
 renamed (`%p` of the third inner scope is `%p$3`), so nothing that works with a body has to know about scopes.
 """
 
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, TypeAlias
 
 from simlayout.machine.arithmetic.carriers import WIDTHS
 
@@ -135,6 +136,23 @@ class Pair:
 
 Operand: TypeAlias = (Register | Special | Integer | Float | Symbol | Address | TensorAddress | Vector | Arguments | Negated
                       | Part | Sink | Pair)
+
+
+def mapped(operand: Any, kind: type, of: Callable[[Any], Any]) -> Any:
+    """An operand, or a tuple of them, with another one for each of a kind in it, such as Register.
+
+    >>> mapped((Address(Register("%a", "b64"), 8), Integer(1)), Register, lambda old: Register("%b", old.type))
+    (Address(base=Register(name='%b', type='b64'), offset=8), Integer(value=1))
+    """
+    if isinstance(operand, kind):
+        return of(operand)
+    if isinstance(operand, tuple):
+        return tuple(mapped(each, kind, of) for each in operand)
+    if not is_dataclass(operand) or isinstance(operand, Register):
+        return operand
+    parts = {field.name: getattr(operand, field.name) for field in fields(operand)}
+    new = {name: mapped(part, kind, of) for name, part in parts.items()}
+    return operand if all(new[name] is parts[name] for name in parts) else replace(operand, **new)   # type: ignore[type-var]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from simlayout.errors import InstructionError, MachineError
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.opcodes.bulk import bulk
 from simlayout.machine.ptx.opcodes.groups import address, number, space_of
+from simlayout.machine.ptx.space import RANK
 
 _LEGAL = {("ca", 4), ("ca", 8), ("ca", 16), ("cg", 16)}
 
@@ -70,11 +71,16 @@ def _copy(instruction, names):
     given = _given(rest, size, names)
 
     def run(warp):
-        addresses, valid = of(warp), None if given is None else given(warp)
+        addresses, valid, outer = of(warp), None if given is None else given(warp), warp.active
         counts = np.full(32, size) if valid is None else np.where(valid, size, 0) if valid.dtype == bool else valid
-        data, places = _read(warp, addresses, counts, size), warp.in_shared(to(warp), False, name)
-        warp.stays_within(places, size, "writes")
-        warp.commit_copy(name, places, data, _Addresses(addresses), valid)
+        places = warp.signed(to(warp))
+        if (places[warp.active] >= RANK).any():
+            places = warp.in_shared(to(warp), False, name)
+        warp.narrow(warp.aligned(addresses, warp.active, size, "reads", f"{size} bytes at {{:#x}}"))
+        if warp.active.any() and warp.keeps_within(places, size, "writes"):
+            data = _read(warp, addresses, counts, size)
+            warp.commit_copy(name, places, data, _Addresses(addresses), valid)
+        warp.narrow(outer)
 
     return {"run": run, "within": names.bounds(target)}
 
