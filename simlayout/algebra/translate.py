@@ -103,20 +103,6 @@ def tma_to_swizzle(mode, dtype):
     return Swizzle(SWIZZLE_MODES[mode].bits, CHUNK_BITS - _log(dtype_of(dtype).bytes), ROWS_ABOVE)
 
 
-def swizzle_to_tma(swizzle, dtype):
-    """The TMA swizzle mode, in bytes, of a Swizzle of elements; LayoutError where TMA has none like it.
-
-    >>> swizzle_to_tma(Swizzle(3, 3, 3), "bf16"), swizzle_to_tma(Swizzle(3, 4, 3), "e4m3")
-    (128, 128)
-    """
-    for mode in SWIZZLE_MODES:
-        if swizzle == tma_to_swizzle(mode, dtype) or mode == swizzle.bits == 0:
-            return mode
-    widest = tma_to_swizzle(128, dtype)
-    raise LayoutError(f"{swizzle} of {dtype} is no mode of TMA: these have B up to 3, M = {widest.base} (16 bytes) and S = "
-                      f"{widest.shift}")
-
-
 def f2_to_swizzle(f2_map):
     """The Swizzle that an F2Map is; LayoutError where it is none, with the first bit that shows it.
 
