@@ -98,6 +98,18 @@ class UnsignedRange:
         return map(np.uint64, self._values)
 
 
+def _fault_of(function, args, error):
+    """What an instruction takes, where it was given something else and its twin failed so; "" where the twin is wrong."""
+    kinds = function.operands
+    if isinstance(error, TypeError) and len(kinds) != len(args):
+        takes = list(signature(function.twin).parameters)[1:]
+        return f"{counted(len(kinds), 'operand')}, not {len(args)}{': ' * bool(takes)}{', '.join(takes)}"
+    if isinstance(error, AttributeError) and any(kind == "u64" and kind_of(given) for kind, given in zip(kinds, args)):
+        return ("an address of global memory, an array that is passed and bytes from there, as in a + 4 * i, and is given a "
+                "number: of shared memory there are instructions of their own, such as ld_shared_b32")
+    return ""
+
+
 class Decisions(Lanes):
     """What rewritten code asks its warp: calls, and decisions that depend on the active mask.
 
@@ -126,18 +138,11 @@ class Decisions(Lanes):
                 args = operands(kinds, args, self.active)
             try:
                 result = twin(self, *args)
-            except TypeError:
-                if len(kinds) == len(args):
+            except (AttributeError, TypeError) as error:
+                fault = _fault_of(function, args, error)
+                if not fault:
                     raise
-                name, takes = getattr(function, "name", "this instruction"), list(signature(twin).parameters)[1:]
-                told = f": {', '.join(takes)}" if takes else ""
-                raise MachineError(f"{name} takes {counted(len(kinds), 'operand')}, not {len(args)}{told}") from None
-            except AttributeError:
-                if not any(kind == "u64" and kind_of(given) for kind, given in zip(kinds, args)):
-                    raise
-                raise MachineError(f"{getattr(function, 'name', 'this instruction')} takes an address of global memory, an "
-                                   "array that is passed and bytes from there, as in a + 4 * i, and is given a number: of "
-                                   "shared memory there are instructions of their own, such as ld_shared_b32") from None
+                raise MachineError(f"{getattr(function, 'name', 'this instruction')} takes {fault}") from None
             return results(function.results, result) if function.results else result
         if isinstance(function, _BUILT_IN):
             return _BUILTINS.get(function, _as_it_is)(self, function, args, named)
