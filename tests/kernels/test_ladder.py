@@ -8,7 +8,7 @@ from cuda_kernels import KERNELS
 from cuda_kernels.bench import pictures, record, rungs, sets
 from cuda_kernels.kernels import common
 from cuda_kernels.kernels.kernel import STRIPE
-from cuda_kernels.kernels.tutorial.tutorial import TILINGS
+from cuda_kernels.kernels.tutorial.tutorial import KERNELS as TUTORIALS
 from cuda_kernels.run.device import gpu_problem
 from simlayout.cli import main
 from simlayout.errors import SimlayoutError
@@ -63,11 +63,11 @@ def test_rungs_of_both_kinds_tell_their_excess_and_what_bounds_them():
     assert RUNGS["v09"].bounds()[0] == 512 and RUNGS["v02"].excess["load A"] == 4
 
 
-@pytest.mark.parametrize("tiling", TILINGS, ids=lambda tiling: tiling.name)
-def test_the_formulas_written_by_hand_are_the_layouts(tiling):
-    assert all(tiling.ab_bytes(row, col, stage, operand) == 2 * tiling.ab_tile(row, col, stage, operand)
+@pytest.mark.parametrize("kernel", TUTORIALS.values(), ids=TUTORIALS)
+def test_the_formulas_written_by_hand_are_the_layouts(kernel):
+    assert all(kernel.ab_bytes(row, col, stage, operand) == 2 * kernel.ab_tile(row, col, stage, operand)
                for row in range(128) for col in range(0, 32, 3) for stage in range(4) for operand in range(2))
-    assert all(tiling.c_bytes(row, col) == 4 * tiling.c_tile(row, col) for row in range(128) for col in range(0, 128, 5))
+    assert all(kernel.c_bytes(row, col) == 4 * kernel.c_tile(row, col) for row in range(128) for col in range(0, 128, 5))
 
 
 @pytest.mark.parametrize("M, N", [(256, 128), (1000, 5000), (257, 4097)])

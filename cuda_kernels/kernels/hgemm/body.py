@@ -19,12 +19,13 @@ from cuda_kernels.intrinsics import (
 )
 from cuda_kernels.kernels import common
 from cuda_kernels.kernels.common import cta_col, cta_row_back_and_forth, cta_row_of, element, valid_bytes
-from cuda_kernels.kernels.hgemm.plan import BLOCK_COLS, BLOCK_ROWS, make_copy_maps, read_c_col, read_c_row
+from cuda_kernels.kernels.hgemm.plan import BLOCK_COLS, BLOCK_ROWS, beside, make_copy_maps, read_c_col, read_c_row
 from cuda_kernels.kernels.pipeline import make_main_loop, meet_and_hold
+from simlayout.hardware.tables.arch import LANES
 
 
 def make_load_fragments(index, b_matrices):
-    """load_fragments(smem, tid, ks, stage, buffer, ra, rb): those of a warp's 64 x 64 x 16; b_matrices: as of Tiling."""
+    """load_fragments(smem, tid, ks, stage, buffer, ra, rb): those of a warp's 64 x 64 x 16; b_matrices: as of Hgemm."""
     load_a, load_b = common.make_load_a(index.load_a), index.load_b
 
     def load_b_by_two(smem, tid, ks, stage, buffer, rb):
@@ -49,10 +50,11 @@ def copy_of(options):
     return common.copy_whole if options.whole else common.copy_async
 
 
-def make_copy_chunk(index, tiling, options):
+def make_copy_chunk(index, chunk_k, options):
     """copy_chunk(smem, tid, stage, k, source): a thread's part of the chunk of A and B from column k on, into a stage."""
-    copy_a_row, copy_b_row, copy_col = make_copy_maps(tiling)
-    below, deep_a, deep_b = tiling.below, 32 // tiling.below, 16 // tiling.below
+    copy_a_row, copy_b_row, copy_col = make_copy_maps(chunk_k)
+    deep_a, deep_b = beside(chunk_k), beside(chunk_k) // 2
+    below = LANES // deep_a                              # rows that a warp copies at once
     copy_a, copy_b, copy = index.copy_a, index.copy_b, copy_of(options)
 
     def copy_chunk(smem, tid, stage, k, source):
@@ -104,14 +106,14 @@ def make_store(index, options):
     return store_tile, store_lines
 
 
-def make_body(index, tiling, options):
-    """The kernel's Python function; `index` holds the emitted index functions, in bytes."""
-    copy_a_row, copy_b_row, copy_col = make_copy_maps(tiling)
+def make_body(kernel):
+    """The Python function of a variant of Hgemm."""
+    index, options, chunk_k = kernel.index, kernel.options, kernel.chunk_k
+    copy_a_row, copy_b_row, copy_col = make_copy_maps(chunk_k)
     first_row = cta_row_back_and_forth if options.stripes == "serpentine" else cta_row_of
     main_loop = make_main_loop(
-        options.depth, tiling.chunk_k, make_copy_chunk(index, tiling, options),
-        make_load_fragments(index, tiling.b_matrices), make_multiply_fragments(options), meet_and_hold,
-        steps=tiling.chunk_k // 16)
+        options.depth, chunk_k, make_copy_chunk(index, chunk_k, options), make_load_fragments(index, kernel.b_matrices),
+        make_multiply_fragments(options), meet_and_hold, steps=chunk_k // 16)
     registers, scalar = (4, f32) if options.accumulate == "f32" else (2, b32)
     clear = common.make_clear(4, 8, registers)
     store_tile, store_lines = make_store(index, options)

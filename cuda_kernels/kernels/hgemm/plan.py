@@ -39,44 +39,25 @@ class Options:
 
 # ---- who touches what: (tid, loop variables) -> (row, column[, stage]) -------------------------------------------
 
-@dataclass(frozen=True)
-class Tiling:
-    """What the kernels of this room differ in. ab_tile: (row, column, stage) with the rows of B below those of A; c_tile:
-    (row, column); excess: declared per access, {"load A": 12, ...}; chunk_k: depth of a chunk, 32 or 64; b_matrices: 8x8
-    matrices of B per ldmatrix, 2 or 4."""
-
-    name: str
-    summary: str
-    ab_tile: object
-    c_tile: object
-    excess: dict = field(default_factory=dict, hash=False)
-    chunk_k: int = 32
-    b_matrices: int = 2
-
-    @property
-    def beside(self):
-        """Lanes that copy 16 bytes each of one row."""
-        return self.chunk_k // 8
-
-    @property
-    def below(self):
-        """Rows that a warp copies at once."""
-        return 32 // self.beside
+def beside(chunk_k):
+    """Lanes that copy 16 bytes each of one row of a chunk."""
+    return chunk_k // 8
 
 
-def make_copy_maps(tiling):
+def make_copy_maps(chunk_k):
     """(copy_a_row, copy_b_row, copy_col): rows of A's and of B's tile (a column of the product) that a thread copies, 32 and
     16 rows per warp, and the first of the 8 columns (of K)."""
-    beside, below = tiling.beside, tiling.below
+    across = beside(chunk_k)
+    below = LANES // across                              # rows that a warp copies at once
 
     def copy_a_row(tid, i):
-        return 32 * (tid // 32) + tid % 32 // beside + below * i
+        return 32 * (tid // 32) + tid % 32 // across + below * i
 
     def copy_b_row(tid, i):
-        return 16 * (tid // 32) + tid % 32 // beside + below * i
+        return 16 * (tid // 32) + tid % 32 // across + below * i
 
     def copy_col(tid):
-        return 8 * (tid % beside)
+        return 8 * (tid % across)
 
     return copy_a_row, copy_b_row, copy_col
 
@@ -85,11 +66,11 @@ def make_copy_maps(tiling):
 class Read:
     """The 16 bytes that a thread copies, in its operand: (tid, i, stage) -> (row, column)."""
 
-    tiling: Tiling = field(repr=False)
+    chunk_k: int = field(repr=False)
     operand: str
 
     def __call__(self, tid, i, stage):
-        copy_a_row, copy_b_row, copy_col = make_copy_maps(self.tiling)
+        copy_a_row, copy_b_row, copy_col = make_copy_maps(self.chunk_k)
         return copy_a_row(tid, i) if self.operand == "A" else copy_b_row(tid, i), copy_col(tid)
 
 
@@ -132,34 +113,35 @@ def _store_c(tid, i, j, r):
     return 64 * (tid // 64) + 16 * i + 8 * r + tid % 32 // 4, 64 * (tid // 32 % 2) + 8 * j + 2 * (tid % 4)
 
 
-def make_plan(tiling, options):
-    """The plan of a variant."""
+def make_plan(kernel):
+    """The plan of a variant of Hgemm."""
+    options, ab_tile, c_tile, chunk_k = kernel.options, kernel.ab_tile, kernel.c_tile, kernel.chunk_k
     asynchronous = options.depth > 1
     copy = "cp.async.cg.16" if asynchronous else "st.shared.b128"
-    stages, steps, ab_tile = {"stage": options.depth}, tiling.chunk_k // 16, tiling.ab_tile
-    b_rows = 8 * tiling.b_matrices // 2                  # of B that an ldmatrix brings
+    stages, steps = {"stage": options.depth}, chunk_k // 16
+    b_rows = 8 * kernel.b_matrices // 2                  # of B that an ldmatrix brings
 
     def access(label, instruction, tile, lanes, source=None, **loops):
-        return Access(label, instruction, tile, lanes, {"tid": THREADS, **loops}, "f16", tiling.excess.get(label, 0), source)
+        return Access(label, instruction, tile, lanes, {"tid": THREADS, **loops}, "f16", kernel.excess.get(label, 0), source)
 
     def copied(operand, trips):
         """The copies of an operand."""
-        source = Source(operand, Read(tiling, operand), sized=None) if asynchronous else None
-        return access(f"copy {operand}", copy, ab_tile, Written(tiling, operand), source, i=trips, **stages)
+        source = Source(operand, Read(chunk_k, operand), sized=None) if asynchronous else None
+        return access(f"copy {operand}", copy, ab_tile, Written(chunk_k, operand), source, i=trips, **stages)
 
     each_step = (
-        copied("A", 32 // tiling.below),
-        copied("B", 16 // tiling.below),
+        copied("A", beside(chunk_k)),
+        copied("B", beside(chunk_k) // 2),
         access("load A", "ldmatrix.x4", ab_tile, _load_a, i=4, ks=steps, **stages),
-        access("load B", f"ldmatrix.x{tiling.b_matrices}", ab_tile, _load_b if tiling.b_matrices == 2 else _load_b_wide,
+        access("load B", f"ldmatrix.x{kernel.b_matrices}", ab_tile, _load_b if kernel.b_matrices == 2 else _load_b_wide,
                j=64 // b_rows, ks=steps, **stages),
     )
     each_tile = (
-        access("store C", "st.shared.b32", tiling.c_tile, _store_c, i=4, j=8, r=2),
-        access("read C", "ld.shared.b128", tiling.c_tile, _read_c, i=16),
+        access("store C", "st.shared.b32", c_tile, _store_c, i=4, j=8, r=2),
+        access("read C", "ld.shared.b128", c_tile, _read_c, i=16),
     )
     agreements = ((("copy A", "copy B"), "load A"), (("copy A", "copy B"), "load B"), (("store C",), "read C"))
     stage_bytes = 2 * ab_tile.layout.stride[2] if hasattr(ab_tile, "layout") else 2 * ab_tile.stride[2]
-    return Plan(tiling.name, (BLOCK_ROWS, BLOCK_COLS, tiling.chunk_k), WARPS, options.depth,
+    return Plan(kernel.name, (BLOCK_ROWS, BLOCK_COLS, chunk_k), WARPS, options.depth,
                 f"m16n8k16.{options.accumulate}.f16.f16.{options.accumulate}", each_step, each_tile, agreements,
-                max(options.depth * stage_bytes, 2 * tiling.c_tile.cosize))
+                max(options.depth * stage_bytes, 2 * c_tile.cosize))

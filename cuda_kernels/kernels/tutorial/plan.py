@@ -77,20 +77,6 @@ class Options:
         return 2 // self.groups
 
 
-@dataclass(frozen=True)
-class Tiling:
-    """What the kernels of this room differ in. ab_tile: (row, column, stage, operand); c_tile: (row, column), f32; ab_bytes,
-    c_bytes: the same layouts, in bytes, as plain Python that a kernel can run; excess: declared per access."""
-
-    name: str
-    summary: str
-    ab_tile: object
-    c_tile: object
-    ab_bytes: object
-    c_bytes: object
-    excess: dict = field(default_factory=dict, hash=False)
-
-
 # ---- (tid, loop variables) -> coordinates ---------------------------------------------------------------------------
 
 def copy_col(tid):
@@ -241,17 +227,17 @@ def _coordinates(*at):
     return at
 
 
-def written(tiling, options):
+def written(kernel):
     """{access: its index function as one writes it by hand}: the layout's formula, in bytes, of the coordinates."""
-    maps = make_maps(options, tiling.ab_bytes, tiling.c_bytes)
+    maps = make_maps(kernel.options, kernel.ab_bytes, kernel.c_bytes)
     for access, function in maps.items():
         function.access_name = access                    # as of an emitted one: `build.compile` makes these u32
     return maps
 
 
-def all_accesses(tiling, options):
+def all_accesses(kernel):
     """Every access that some variant with the same warps uses, {name: Access}."""
-    ab_tile, c_tile = tiling.ab_tile, tiling.c_tile
+    options, ab_tile, c_tile = kernel.options, kernel.ab_tile, kernel.c_tile
     threads, deep = LANES * options.warps, 512 // (LANES * options.warps)
     across = BLOCK // options.beside
     copy = "cp.async.cg.16" if options.ab_aligned else "st.shared.b128"
@@ -277,7 +263,7 @@ def all_accesses(tiling, options):
     sources = {f"copy {operand}": Source(operand, Element(options, f"copy {operand}"), sized=None)
                for operand in "AB"} if options.ab_aligned else {}
     return {name: Access(name, instruction, tile, Coordinate(options, name), {"tid": threads, **loops}, dtype,
-                         tiling.excess.get(name, 0), sources.get(name))
+                         kernel.excess.get(name, 0), sources.get(name))
             for name, instruction, tile, dtype, loops in table}
 
 
@@ -287,9 +273,10 @@ def _stride(ab_tile):
     return steps.pop() if len(steps) == 1 else None
 
 
-def make_plan(tiling, options):
-    """The plan of a Tiling's variant."""
-    name, ab_tile, c_tile, accesses = tiling.name, tiling.ab_tile, tiling.c_tile, all_accesses(tiling, options)
+def make_plan(kernel):
+    """The plan of a variant of Tutorial."""
+    name, options, ab_tile, c_tile = kernel.name, kernel.options, kernel.ab_tile, kernel.c_tile
+    accesses = all_accesses(kernel)
     if options.loads == "wmma" and _stride(ab_tile) != WMMA_STRIDE:
         raise SimlayoutError(f"{name}: wmma reads lines that lie {WMMA_STRIDE} elements apart, and those of its tiles do "
                              "not: use mma_blocks")

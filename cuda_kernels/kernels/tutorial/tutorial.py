@@ -9,8 +9,9 @@ from types import SimpleNamespace
 
 from cuda_kernels.kernels.kernel import ThreadKernel
 from cuda_kernels.kernels.tutorial.body import make_body
-from cuda_kernels.kernels.tutorial.plan import Options, Tiling, all_accesses, make_plan, written
+from cuda_kernels.kernels.tutorial.plan import Options, all_accesses, make_plan, written
 from simlayout.algebra import Layout, Swizzle
+from simlayout.algebra.aliases import IndexFunction
 from simlayout.codegen import identifier
 
 
@@ -35,30 +36,21 @@ def crosswise_c(row, col):
     return 4 * (128 * row + (col ^ (row & 3) << 3))
 
 
-TILINGS = (
-    # Contiguous 16x16 blocks, rows of 32 bytes: 2-way conflicts nearly everywhere.
-    Tiling("mma_blocks", "MatmulTutorial with 16x16 blocks",
-           Layout(((16, 8), (16, 2), 4, 2), ((16, 512), (1, 256), 4096, 16384)),
-           Layout(((16, 8), (16, 8)), ((16, 2048), (1, 256))), blocks_ab, blocks_c,
-           {"copy A": 4, "copy B": 4, "copy A element": 1, "copy B element": 1, "load A": 4, "load B": 4, "lds A": 1,
-            "lds B": 1, "store C": 2, "send C": 2, "take C": 2, "store C scalar": 3, "read C": 1}),
-    # Two rows per 128-byte line, 16-byte chunks XORed with the line: no conflicts but a scalar store's of C.
-    Tiling("mma_crosswise", "MatmulTutorial with crosswise shared memory",
-           Swizzle(2, 3, 3) @ Layout(((2, 64), 32, 4, 2), ((32, 64), 1, 4096, 16384)),
-           Swizzle(2, 3, 4) @ Layout((128, 128), (128, 1)), crosswise_ab, crosswise_c, {"store C scalar": 1}),
-)
-
-
 @dataclass(frozen=True)
 class Tutorial(ThreadKernel):
-    """The kernel of a Tiling."""
+    """What the kernels of this room differ in. ab_tile: (row, column, stage, operand); c_tile: (row, column), f32; ab_bytes,
+    c_bytes: the same layouts, in bytes, as plain Python that a kernel can run; excess: declared per access."""
 
-    tiling: Tiling = field(repr=False)
+    ab_tile: IndexFunction = field(repr=False)
+    c_tile: IndexFunction = field(repr=False)
+    ab_bytes: IndexFunction = field(repr=False)
+    c_bytes: IndexFunction = field(repr=False)
+    excess: dict = field(default_factory=dict, hash=False, repr=False)
 
     @cached_property
     def plan(self):
         """The plan of the variant."""
-        return make_plan(self.tiling, self.options)
+        return make_plan(self)
 
     @cached_property
     def body(self):
@@ -76,13 +68,24 @@ class Tutorial(ThreadKernel):
         """What holds the index functions that the body calls: the emitted ones, or those that are written by hand."""
         if self.options.addresses == "emitted":
             return super().index
-        by_hand = written(self.tiling, self.options)
+        by_hand = written(self)
         return SimpleNamespace(**{identifier(access): function for access, function in by_hand.items()})
 
     def emits(self):
         """The accesses of all variants that share the tile in one way."""
         ways = (Options(), Options(warps=8), Options(warps=8, split_k=True, fragments=1))
-        return {self.with_options(way).emitted: tuple(all_accesses(self.tiling, way).values()) for way in ways}
+        return {kernel.emitted: tuple(all_accesses(kernel).values()) for kernel in map(self.with_options, ways)}
 
 
-KERNELS = {tiling.name: Tutorial(tiling.name, tiling.summary, Options(), tiling) for tiling in TILINGS}
+KERNELS = {kernel.name: kernel for kernel in (
+    # Contiguous 16x16 blocks, rows of 32 bytes: 2-way conflicts nearly everywhere.
+    Tutorial("mma_blocks", "MatmulTutorial with 16x16 blocks", Options(),
+             Layout(((16, 8), (16, 2), 4, 2), ((16, 512), (1, 256), 4096, 16384)),
+             Layout(((16, 8), (16, 8)), ((16, 2048), (1, 256))), blocks_ab, blocks_c,
+             {"copy A": 4, "copy B": 4, "copy A element": 1, "copy B element": 1, "load A": 4, "load B": 4, "lds A": 1,
+              "lds B": 1, "store C": 2, "send C": 2, "take C": 2, "store C scalar": 3, "read C": 1}),
+    # Two rows per 128-byte line, 16-byte chunks XORed with the line: no conflicts but a scalar store's of C.
+    Tutorial("mma_crosswise", "MatmulTutorial with crosswise shared memory", Options(),
+             Swizzle(2, 3, 3) @ Layout(((2, 64), 32, 4, 2), ((32, 64), 1, 4096, 16384)),
+             Swizzle(2, 3, 4) @ Layout((128, 128), (128, 1)), crosswise_ab, crosswise_c, {"store C scalar": 1}),
+)}

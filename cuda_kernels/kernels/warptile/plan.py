@@ -117,7 +117,6 @@ class FmaPlan(Plan):
         return self.mma_instructions() / FMA_PER_CLOCK
 
 
-def make_plan(options):
-    """The plan, the same for all options. shared_bytes: 8192 of both tiles."""
-    agreements = ((("store A",), "load A"), (("store B",), "load B"))
-    return FmaPlan("warptile", (BLOCK, BLOCK, CHUNK_K), WARPS, 1, "fma.rn.f32", ACCESSES, (), agreements, 2 * TILE.cosize)
+PLAN = FmaPlan("warptile", (BLOCK, BLOCK, CHUNK_K), WARPS, 1, "fma.rn.f32", ACCESSES, (),
+               ((("store A",), "load A"), (("store B",), "load B")), 2 * TILE.cosize)
+"""The same for all options. shared_bytes: 8192 of both tiles."""

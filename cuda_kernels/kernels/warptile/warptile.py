@@ -9,7 +9,7 @@ from functools import cached_property
 
 from cuda_kernels.kernels.kernel import ThreadKernel
 from cuda_kernels.kernels.warptile.body import make_body
-from cuda_kernels.kernels.warptile.plan import ACCESSES, BLOCK, CHUNK_K, Options, make_plan
+from cuda_kernels.kernels.warptile.plan import ACCESSES, BLOCK, CHUNK_K, PLAN, Options
 
 
 class WarpTile(ThreadKernel):
@@ -17,11 +17,7 @@ class WarpTile(ThreadKernel):
 
     dtypes = "bf16", "bf16", "bf16"
     majors = "K", "N", "N"
-
-    @cached_property
-    def plan(self):
-        """The plan of the variant."""
-        return make_plan(self.options)
+    plan = PLAN
 
     @cached_property
     def body(self):
