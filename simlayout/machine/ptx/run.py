@@ -3,7 +3,7 @@
 from collections import defaultdict
 from functools import cached_property, partial
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from simlayout.machine.ptx.arguments import form_of, packed
 from simlayout.machine.ptx.cxx_types import parameter_types
 from simlayout.machine.ptx.doubts import Before, Doubt, Doubts, TooLong, in_two_steps
 from simlayout.machine.ptx.faults import refusal, summed
+from simlayout.machine.ptx.loaded import Loaded
 from simlayout.machine.ptx.lower import Lowering
 from simlayout.machine.ptx.running import Running, compiled
 from simlayout.machine.ptx.turns import PtxTurns
@@ -29,9 +30,6 @@ from simlayout.machine.ptx.unwritten import LIMIT as TRIED
 from simlayout.machine.ptx.unwritten import judged, noted
 from simlayout.machine.ptx.warp import PtxWarp
 from simlayout.wording import counted
-
-if TYPE_CHECKING:
-    from simlayout.machine.ptx.module import Module
 
 LIMIT = 1 << 32
 """Instructions that a warp executes at most, if no other limit is given."""
@@ -43,15 +41,15 @@ MOST_WARPS = 2**14
 class Entry:
     """A kernel of a Module.
 
-    name: as the PTX has it. parameters: a `syntax.Variable` each, in order; types: their types in C++, None where the name
-    does not tell. required_block: (x, y, z) of .reqntid, or None; most_threads: of .maxntid, or None; required_cluster:
-    (x, y, z) of .reqnctapercluster, or None. static_shared: bytes of shared memory that it declares; has_dynamic_shared:
-    whether it also uses what `run` gives as shared_bytes.
+    module: what of that is Loaded. name: as the PTX has it. parameters: a `syntax.Variable` each, in order; types: their
+    types in C++, None where the name does not tell. required_block: (x, y, z) of .reqntid, or None; most_threads: of
+    .maxntid, or None; required_cluster: (x, y, z) of .reqnctapercluster, or None. static_shared: bytes of shared memory that
+    it declares; has_dynamic_shared: whether it also uses what `run` gives as shared_bytes.
     shared_variables: {name: (where it begins, bytes)} of that which it declares. variables: names of those in global and
     constant memory that it can reach.
     """
 
-    def __init__(self, module: "Module", function: syntax.Function):
+    def __init__(self, module: Loaded, function: syntax.Function):
         self.module, self.name, self.parameters = module, function.name, function.parameters
         self.function, self.form = function, form_of(function.parameters)
         told = function.directives
