@@ -13,7 +13,7 @@ from simlayout.machine.ptx import running
 from simlayout.machine.ptx.compiled import generate
 from simlayout.machine.ptx.compiled.encode import COMPUTE, JOIN, KIND, MOVE, RESULT, encoded
 from simlayout.machine.ptx.compiled.generate import NAMES
-from simlayout.machine.ptx.compiled.held import EXECUTED, Log, address_of, held_of
+from simlayout.machine.ptx.compiled.held import EXECUTED, ONE_PART, Log, address_of, held_of
 from simlayout.machine.ptx.loading import load
 from simlayout.machine.ptx.opcodes.lanes import lane_op
 from simlayout.machine.ptx.program import Program, Step
@@ -58,7 +58,7 @@ def test_every_compiled_name_has_a_code(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_compiled_instruction_gives_the_bits_that_numpy_gives(name):
-    from simlayout.machine.ptx.compiled.enter import ONE_PART, enter
+    from simlayout.machine.ptx.compiled.enter import enter
 
     program, rng = one_step(name), np.random.default_rng(len(name))
     e = encoded(program, False)
