@@ -18,8 +18,8 @@ class ProductRecipe(Recipe):
     """The Recipe of a product. read: the Operands by the names of `matmul`'s arguments; out: an Operand, None for a new
     array; kernel, overlap, tune: as of `matmul`; finishing: its activation, alpha and beta."""
 
-    expected = ("kernel, tune and activation are names, and alpha and beta are numbers: one of them is neither (an array of "
-                "one number: pass float(x))")
+    expected = ("kernel, tune and activation are names, alpha and beta numbers, and overlap is True or False: one of them "
+                "is nothing of the kind (an array of one number: pass float(x))")
     kinds = dict.fromkeys(NAMES, "its type is out's") | dict.fromkeys(("scale_a", "scale_b"), "scales are float32")
 
     def __init__(self, cuda, read, out, kernel, overlap, tune, finishing):

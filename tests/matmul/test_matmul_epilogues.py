@@ -138,6 +138,7 @@ ZEROS = {"a": A, "b": B, "out": C}
     (dict(beta=0.5), "beta = 0.5 multiplies the residual, and there is none"),
     (dict(alpha="2"), "alpha is str: pass a number"), (dict(alpha=float("nan")), "alpha = nan: pass a finite number"),
     (dict(alpha=np.ones(1)), "alpha is Tensor: pass a number"), (dict(activation=["relu"]), "activation are names"),
+    (dict(overlap=[True]), "overlap is True or False"),
     (dict(alpha=1e300), "alpha lies beyond 3.4e38: it is taken as float32"),
     (dict(alpha=10**5000), "alpha lies beyond 3.4e38"), (dict(alpha=np.complex64(1)), "alpha is complex64: pass a number"),
     (dict(bias=np.zeros(71, F16)), r"bias has shape \(71,\): pass one for each column of the product, \(72,\)"),
