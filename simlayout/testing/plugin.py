@@ -11,7 +11,7 @@ from functools import partial
 import pytest
 
 from simlayout.progress import Console
-from simlayout.testing.marker import MARKER, options_of
+from simlayout.testing.marker import HAZARDS, MARKER, fault_of, options_of
 
 ARCH = "sm_90"
 
@@ -26,7 +26,7 @@ def pytest_addoption(parser):
     group.addoption("--simlayout-strict", action="store_true",
                     help="the same, and a test whose launches have hazards or excess wavefronts of shared memory fails")
     group.addoption("--simlayout-arch", default=ARCH, metavar="ARCH", help=f"the GPU that is simulated (default: {ARCH})")
-    group.addoption("--simlayout-hazards", choices=("report", "raise", "off"),
+    group.addoption("--simlayout-hazards", choices=HAZARDS,
                     help="tell all, stop at the first, or do not look for any, which is faster (default: report; of the "
                          "fixture `simulate` raise)")
 
@@ -43,6 +43,12 @@ def pytest_configure(config):
         config.pluginmanager.register(Session(config), "simlayout-session")
     elif config.getoption("simlayout_arch") != ARCH or config.getoption("simlayout_hazards"):
         raise pytest.UsageError("--simlayout-arch and --simlayout-hazards say how launches are simulated: give --simlayout")
+
+
+def pytest_runtest_setup(item):
+    """Fails a test whose marker says what there is not: it would have none of its options otherwise."""
+    if fault := fault_of(item):
+        pytest.fail(fault, pytrace=False)
 
 
 @contextmanager

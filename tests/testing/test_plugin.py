@@ -7,6 +7,9 @@ import pytest
 from forks import forked, new_process
 from places import ROOT
 
+from simlayout.machine.engine.hazards import MODES
+from simlayout.testing.marker import HAZARDS as HAZARD_MODES
+
 PROJECT = ROOT / "simlayout" / "testing" / "example" / "project"
 cuda = pytest.importorskip("numba.cuda", reason="needs numba-cuda: pip install 'simlayout[cuda]'")
 
@@ -155,6 +158,33 @@ class TestOfAClass:
         assert simulate(shift)[1, 64](np.zeros(64, np.float32)).hazards
 ''')
     assert code == 0 and "4 passed" in printed and "simlayout" not in printed
+
+
+def test_the_marker_takes_what_the_machine_does_about_hazards():
+    assert set(HAZARD_MODES) == set(MODES)
+
+
+def test_a_marker_that_says_what_there_is_not_fails_its_test(tmp_path):
+    code, printed = run(tmp_path, text='''
+import pytest
+
+@pytest.mark.simlayout(hazard="raise")
+def test_of_a_misspelt_option():
+    pass
+
+@pytest.mark.simlayout("raise")
+def test_of_an_option_without_its_name():
+    pass
+
+@pytest.mark.simlayout(hazards="none")
+class TestOfAClass:
+    @pytest.mark.simlayout(strict=False)
+    def test_of_a_value_that_there_is_not(self):
+        pass
+''')
+    assert code == 1 and "3 errors" in printed and "passed" not in printed
+    for strange in ("hazard='raise'", "'raise'", "hazards='none'"):
+        assert f"the marker simlayout does not take {strange}: write arch=, hazards=" in printed
 
 
 HAZARDS = KERNELS + '''
