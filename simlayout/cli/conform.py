@@ -51,21 +51,34 @@ def conform(options):
         if name is not None:
             check_ending(name, ending)
     if options.check:
+        _refuse_beside("--check compares whole files as they are", options, *OF_CASES, "--record", "--clock", "--rocm")
         return _check(options)
     if options.rocm:
+        _refuse_beside("--rocm writes a script that is always the same", options, *OF_CASES, "--record", "--clock", "--json")
         write_whole(options.rocm, Path(registry.ROCM_SCRIPT).read_bytes())
         print(f"wrote {options.rocm}: on the machine with the GPU, python3 {options.rocm} record.json")
         return 0
+    if options.clock:
+        _refuse_beside("--clock reads no counters that could be kept", options, "--record")
     return registry.conform(options)
+
+
+OF_CASES = "an instruction", "--cases", "--seed"
+"""What says which cases are counted."""
+
+
+def _refuse_beside(why, options, *others):
+    """Raises SimlayoutError for the first of other options that is given, though it says nothing beside one."""
+    given = {"an instruction": options.instructions, "--cases": options.cases != registry.CONFORM_CASES,
+             "--seed": options.seed, "--record": options.record, "--clock": options.clock, "--rocm": options.rocm,
+             "--json": options.json}
+    for name in others:
+        if given[name]:
+            raise SimlayoutError(f"{why}: leave out {name}")
 
 
 def _check(options):
     """Recorded files against today's model; no GPU takes part."""
-    given_too = {"an instruction": options.instructions, "--record": options.record, "--clock": options.clock,
-                 "--rocm": options.rocm}
-    for name, given in given_too.items():
-        if given:
-            raise SimlayoutError(f"--check compares whole files as they are: leave out {name}")
     summaries, wrong = [], False
     for path in options.check:
         with given_file(path) as file:

@@ -265,9 +265,19 @@ def test_commands_that_mean_nothing_are_refused(capsys, monkeypatch):
     assert "leave out an instruction" in refused(capsys, "conform", "ld.b8", "--check", "x.npz")
     assert "leave out --clock" in refused(capsys, "conform", "--clock", "--check", "x.npz")
     assert "leave out --record" in refused(capsys, "conform", "--record", "y.npz", "--check", "x.npz")
+    assert "leave out --cases" in refused(capsys, "conform", "--cases", "7", "--check", "x.npz")
+    assert "--clock reads no counters" in refused(capsys, "conform", "--clock", "--record", "x.npz")
     assert "x.npz does not exist" in refused(capsys, "conform", "--check", "x.npz")
     assert "is no record" in refused(capsys, "conform", "--check", str(DATA / "README.md"))
     assert "--clock tells nothing about red.shared.add.u32" in refused(capsys, "conform", "--clock", "red.shared.add.u32")
+
+
+@pytest.mark.parametrize("words", [["--cases", "5"], ["--seed", "1"], ["ld.b8"], ["--clock"], ["--json"],
+                                   ["--record", "x.npz"]])
+def test_a_script_for_amd_takes_no_other_option(capsys, tmp_path, words):
+    path = tmp_path / "count.py"
+    told = refused(capsys, "conform", "--rocm", str(path), *words)
+    assert "--rocm writes a script that is always the same: leave out" in told and not path.exists()
 
 
 def test_the_recorded_cases_pass_the_check_of_the_command_line(capsys, tmp_path):
