@@ -127,7 +127,7 @@ class Plan(Shown):
     """
 
     name: str
-    tile: tuple
+    tile: tuple[int, int, int]
     warps: int
     stages: int
     mma: str
@@ -137,6 +137,10 @@ class Plan(Shown):
     shared_bytes: int
 
     def __post_init__(self):
+        for what, least in (("tile", 1), ("warps", 1), ("stages", 1), ("shared_bytes", 0)):
+            given = getattr(self, what)
+            if min(given if what == "tile" else (given,)) < least:
+                raise LayoutError(f"plan {self.name}: {what} = {given}: give at least {least}")
         names = [a.name for a in self.accesses]
         for name in names:
             if names.count(name) > 1:

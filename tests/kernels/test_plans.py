@@ -190,7 +190,10 @@ def test_a_plan_whose_loads_miss_what_was_stored_is_refused():
     (lambda a: small_plan(a, warps=2), "has 32 threads, the CTA has 64"),
     (lambda a: small_plan(replace(a, lanes=lambda tid, stage: tid, domain={"tid": 32, "stage": 2}), stages=3),
      "walks 2 stages of 3"),
-    (lambda a: small_plan(a, a), "two accesses called 'x'"),
+    (lambda a: small_plan(a, a), "two accesses called 'x'"), (lambda a: small_plan(warps=0), "warps = 0: give at least 1"),
+    (lambda a: replace(small_plan(a), tile=(32, 0, 16)), r"tile = \(32, 0, 16\): give at least 1"),
+    (lambda a: replace(small_plan(a), tile=(32, 16)), r"Plan: tile is a tuple \(an integer, an integer, an integer\)"),
+    (lambda a: replace(small_plan(a), shared_bytes=-1), "shared_bytes = -1: give at least 0"),
 ])
 def test_a_plan_that_contradicts_itself_is_refused(plan, complaint):
     with pytest.raises(LayoutError, match=complaint):
