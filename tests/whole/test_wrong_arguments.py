@@ -45,6 +45,14 @@ def run_with_hazards(hazards):
     MODULE.entry().run(1, 32, hazards=hazards)
 
 
+def nothing():
+    pass
+
+
+def run_beside(grid, block, accesses, registers, together, cluster):
+    machine.run(nothing, grid, block, accesses=accesses, registers=registers, together=together, cluster=cluster)
+
+
 def smallest_of(strategy, *names):
     """A function of the values of these parameters, by name, that draws from the strategy."""
     @wraps(strategy)
@@ -97,6 +105,7 @@ CALLS = [
     (testing.smallest, st.integers()), (nsight.launches, "none.ncu-rep"), (nsight.predictions, "none.json"),
     (sl.search, [LOAD], ("swizzle",)), (layers_of_search, 1), (sl.search_plan, SMALL), (sl.rearrange, LOAD.restricted(k=1)),
     (sl.translate, TILE, "triton"), (sl.equivalent, TILE, TILE), (sl.Tile, lambda row, col: row, (16, 64)),
+    (run_beside, 1, 32, [LOAD], None, False, 1), (machine.run, nothing, 1, 32),
     (run_with_hazards, "off"), (sl.simulate, for_tile), (sl.Layout.row_major, 16, 64),
     (sl.formula("row*64 + col"), 3, 8), (OPERAND.descriptor, 0), (OPERAND.put, 0),
     (OPERAND.prove, 0), (TENSOR.landing, 0), (MAPPED.coordinates, (0, 0)), (MAPPED.spans, (0, 0)), (MAPPED.gather, (0, 0)),

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from simlayout.algebra.aliases import Progress
+from simlayout.arguments import typed
 from simlayout.errors import MachineError
 from simlayout.hardware.tables.arch import DEFAULT_ARCH
 from simlayout.interrupts import put_off
@@ -22,6 +23,7 @@ from simlayout.proofs import Access
 from simlayout.wording import counted
 
 
+@typed(MachineError, own=("kernel", "grid", "block", "shared_bytes", "arch", "progress", "hazards", "cluster"))
 def run(kernel: Callable[..., Any], grid: int | tuple[int, ...], block: int | tuple[int, ...], *args: Any,
         shared_bytes: int = 0, arch: str = DEFAULT_ARCH, progress: Progress | None = None, hazards: str = "raise",
         accesses: Iterable[Access] = (), cluster: int | tuple[int, ...] = 1, together: bool = False,
