@@ -82,6 +82,23 @@ SOME = {(0, 1): "2", (0, 2): "1 1", (1, 2): "1 1", (0, 1, 2): "4", (0, 1, 3): "4
 """Which of neighbours are loaded -> how many parts each load has."""
 OF_WORDS, OF_HALVES = {"1": "LDS", "2": "LDS.64", "4": "LDS.128"}, {"1": "LDS.U16", "2": "LDS", "4": "LDS.64"}
 
+BYTES = "ld.shared.{}.u8 {{{}}}, [%r4+{}]; "
+OF_BYTES = "mov.b32 %x2, {%h1, %h2}; mov.b32 %x3, {%h3, %h4}; add.u32 %r3, %x1, %x2; add.u32 %r3, %r3, %x3;"
+
+
+def vector(type, wanted, more="", also=()):
+    """A load of four numbers of which some are wanted, and another one."""
+    if type == "u32":
+        return ROW + "ld.shared.v4.u32 {%x0, %x1, %x2, %x3}, [%r4];" + more + added([*wanted, *also])
+    used = "".join(f"cvt.u32.u16 %x{i}, %h{i + 1}; red.global.add.u32 [%rd1+8], %x{i};" for i in wanted)
+    return ROW + "ld.shared.v4.u16 {%h1, %h2, %h3, %h4}, [%r4];" + used
+
+
+OF_VECTOR = {(0,): "LDS LDS.U16", (3,): "LDS LDS.U16", (0, 1): "LDS.64 LDS", (2, 3): "LDS.64 LDS", (0, 2): "LDS+LDS LDS.64",
+             (0, 3): "LDS+LDS LDS.64", (1, 2): "LDS+LDS LDS.64", (0, 1, 2): "LDS.128 LDS.64", (0, 1, 2, 3): "LDS.128 LDS.64"}
+"""Elements that are wanted of four -> what a load of 16 bytes becomes, and one of 8 bytes."""
+UNTIED = "add.u32 %x0, %r4, 2048;"
+
 
 def named(parts, names):
     return " ".join(sorted(names[one] for one in parts.split()))
@@ -113,6 +130,34 @@ BECOME = {
     ROW + PAIR + "st.shared.u32 [%r4+8], %r7; st.shared.u32 [%r4+12], %r5;": "STS.128",
     ROW + "st.shared.u32 [%r4+4], %r5; st.shared.u32 [%r4+8], %r6;": "STS STS",
     ROW + "st.shared.u16 [%r4], %h1; st.shared.u16 [%r4+2], %h2;": "STS",
+    **{vector(type, wanted): parts.split()[column].replace("+", " ") for wanted, parts in OF_VECTOR.items()
+       for column, type in enumerate(("u32", "u16"))},
+    vector("u32", (0, 3), "ld.shared.u32 %x4, [%r4+4];", (4,)): "LDS.128",
+    vector("u32", (0, 3), "ld.shared.u32 %x4, [%r4];", (4,)): "LDS LDS",
+    vector("u32", (0, 1, 2, 3), "ld.shared.v4.u32 {%x4, %x5, %x6, %x7}, [%r4];", (4, 7)): "LDS.128",
+    vector("u32", (2, 3), "ld.shared.v4.u32 {%x4, %x5, %x6, %x7}, [%r4+16];", (4, 5)): "LDS.64 LDS.64",
+    vector("u32", (0, 1)).replace("ld.", "ld.volatile."): "LDS.128",
+    vector("u32", (0, 1)).replace("ld.", "setp.lt.u32 %p1, %r7, 9; mov.u32 %x0, 0; mov.u32 %x1, 0; @%p1 ld."): "LDS.64",
+    vector("u32", (2, 3)).replace(ROW, ROW + "sub.u32 %r4, %r4, 0;"): "LDS.64",       # no alignment of a sub is known
+    **{ROW + UNTIED + stores(other): "STS STS" + more for other, more in {
+        "st.shared.u32 [%x0], %r6;": " STS", "st.shared.u32 [%r4+1024], %r6;": " STS", "st.shared.u32 [t], %r6;": " STS",
+        "st.shared.u64 [%r4+8], %d1;": " STS.64", "st.shared.u8 [%r4+12], %r6;": " STS.U8"}.items()},
+    ROW + stores("st.shared.u32 [%r4+8], %r6;"): "STS STS.64",
+    ROW + stores("st.shared.u32 [%r4+12], %r6; st.shared.u32 [%r4+8], %r7;"): "STS.128",
+    ROW + PAIR + "st.shared.u32 [%r4+16], %r7; st.shared.u32 [%r4+8], %r5; st.shared.u32 [%r4+12], %r5;":
+        "STS STS.64 STS.64",
+    ROW + PAIR + "st.shared.u32 [%r4], %r7;": "STS STS.64",
+    ROW + UNTIED + "ld.shared.u32 %x1, [%r4]; ld.shared.u32 %x2, [%x0]; ld.shared.u32 %x3, [%r4+4];" + added((1, 2, 3)):
+        "LDS LDS.64",
+    ROW + "st.shared.v2.u8 [%r4], {%h1, %h2}; st.shared.u16 [%r4+2], %h2;": "STS",
+    ROW + "st.shared.u16 [%r4], %h1; st.shared.v2.u8 [%r4+2], {%h1, %h2}; st.shared.u32 [%r4+4], %r6;": "STS STS",
+    ROW + "st.shared.v4.u8 [%r4], {%h1, %h2, %h2, %h1}; st.shared.u32 [%r4+4], %r6;": "STS.64",
+    ROW + "st.shared.v2.u8 [%r4], {%h1, %h2}; st.shared.u8 [%r4+2], %h2; st.shared.u8 [%r4+3], %h1;":
+        "STS.U16 STS.U8 STS.U8",
+    ROW + BYTES.format("v4", "%h1, %h2, %h3, %h4", 4) + "ld.shared.u32 %x1, [%r4];" + OF_BYTES: "LDS.64",
+    ROW + BYTES.format("v4", "%h1, %h2, %h3, %h4", 4) + "ld.shared.s32 %x1, [%r4+4];" + OF_BYTES: "LDS",
+    ROW + BYTES.format("v2", "%h1, %h2", 2) + "ld.shared.u16 %h3, [%r4]; mov.u16 %h4, 0; mov.u32 %x1, 0;" + OF_BYTES:
+        "LDS.U16 LDS.U16",
     ROW + "st.shared.u8 [%r4], %r5; st.shared.u8 [%r4+1], %r6;": "STS.U8 STS.U8",
     ROW + "st.shared.u64 [%r4], %d1; st.shared.u64 [%r4+8], %d1;": "STS.128",
     ROW + "st.shared.v2.u32 [%r4], {%r5, %r6}; st.shared.v2.u32 [%r4+8], {%r5, %r6};": "STS.128",

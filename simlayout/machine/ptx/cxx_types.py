@@ -24,8 +24,9 @@ _FLOATS = {"float": "float32", "double": "float64", "__half": "float16", "half_t
 _INTEGERS = {"short": "int16", "unsigned short": "uint16", "int": "int32", "unsigned int": "uint32", "long": "int64",
              "unsigned long": "uint64", "long long": "int64", "unsigned long long": "uint64", "bool": "bool"}
 _BYTES = {"float32": 4, "float64": 8, "float16": 2, "bfloat16": 2, "float8_e4m3fn": 1, "float8_e5m2": 1}
-_VECTOR = re.compile(r"(u?(?:short|int|long|longlong)|float|double|__half|__nv_bfloat16)[234]")
-_OF_VECTORS = {"short": 2, "int": 4, "long": 8, "longlong": 8, "float": 4, "double": 8, "__half": 2, "__nv_bfloat16": 2}
+_VECTOR = re.compile(r"(u?(?:short|int|long|longlong)|float|double|__half|__nv_bfloat16)([234])")
+_OF_VECTORS = {"short": "int16", "int": "int32", "long": "int64", "longlong": "int64", "float": "float32",
+               "double": "float64", "__half": "float16", "__nv_bfloat16": "bfloat16"}
 
 
 def parameter_types(mangled):
@@ -50,6 +51,8 @@ def misfit(type, dtype):
     'a float64 array for const float*: pass array.astype(np.float32), or array.view(np.float32) if its bytes are such'
     >>> misfit("float*", np.dtype(np.float32)), misfit("void*", np.dtype(np.float64)), misfit("__half*", np.dtype(np.uint16))
     ('', '', '')
+    >>> misfit("__half2*", np.dtype(np.uint32)), misfit("float4*", np.dtype(np.float64))[:58]
+    ('', 'a float64 array for float4*: pass array.astype(np.float32)')
     """
     to = re.sub(r"\b(const|volatile|__restrict__) ", "", type).removesuffix("*").rpartition("::")[2]
     if not type.endswith("*") or to.endswith("*") or dtype.itemsize == 1 or dtype.kind not in "biufcV":
@@ -59,7 +62,9 @@ def misfit(type, dtype):
     kind, vector = dtype.kind, _VECTOR.fullmatch(to)
     nbytes = dtype.itemsize // 2 if kind == "c" else dtype.itemsize
     if vector is not None:
-        wanted, fits = None, nbytes <= _OF_VECTORS[vector[1].removeprefix("u")]
+        wanted = "u" * vector[1].startswith("u") + _OF_VECTORS[vector[1].removeprefix("u")]
+        size = np.dtype(wanted.replace("bfloat", "uint")).itemsize
+        fits = nbytes <= size or kind in "iu" and nbytes == size * int(vector[2])       # a whole one as a number
     elif to in _FLOATS:
         wanted = _FLOATS[to]
         of_name = dtype.name == wanted or kind == "c" and nbytes == _BYTES[wanted]
@@ -72,8 +77,6 @@ def misfit(type, dtype):
     if fits:
         return ""
     article = "an" if dtype.name[0] in "aeiou" else "a"
-    if wanted is None:
-        return f"{article} {dtype.name} array for {type}: pass one whose elements are as wide as those of {to}"
     of = f"np.{wanted}" if hasattr(np, wanted) else f"ml_dtypes.{wanted}"
     of = "bool" if wanted == "bool" else of
     return f"{article} {dtype.name} array for {type}: pass array.astype({of}), or array.view({of}) if its bytes are such"

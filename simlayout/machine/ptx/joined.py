@@ -2,11 +2,13 @@
 
 Seen in the SASS of ptxas 13.0 and 13.5: it joins accesses of one size, with one base register and no guard, in groups of
 four and of two parts, if it knows that the whole is aligned, and if nothing in between may touch shared memory. Of a group
-of four it loads all when three are wanted; of two loads from one place it keeps one. The parts are executed one by one here,
-but counted as what they become.
+of four it loads all when three are wanted; of two loads from one place it keeps one. A load of a vector is its elements that
+something reads: of `ld.v4` with two of them, it may make one of 8 bytes, or two of 4. Stores are joined if no other store
+comes between them, not even of the same base, but for those of their group of four. All are executed one by one here, but
+counted as what they become.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from simlayout.machine.arithmetic.carriers import WIDTHS
 from simlayout.machine.ptx import syntax
@@ -26,7 +28,8 @@ _ENDS = {"bra", "brx", "ret", "exit", "call", "trap", "bar", "barrier", "fence",
 
 @dataclass(frozen=True)
 class Joined:
-    """What a part counts as. bytes: of the whole, 0 for all parts but one; shift: from this part to the whole's start."""
+    """An access that a load or store counts as, or one of them. bytes: of the whole; shift: from where the load or store
+    begins to where the whole does."""
 
     bytes: int
     shift: int
@@ -40,66 +43,103 @@ class Joined:
         return f"{part.rpartition('.')[0]}.b{8 * self.bytes}"
 
 
-def joined(names) -> dict[int, Joined]:
-    """{id of an Instruction: Joined} for the function of some Names."""
+def joined(names) -> dict[int, tuple[Joined, ...]]:
+    """{id of an Instruction: what it counts as, if not as itself} for the function of some Names."""
     body = names.function.body
     halves = kept_halves(body)
-    if not any(_part(s, halves) for s in body):
+    if not any(_parts(s, names, halves) for s in body):
         return {}
     aligned, found = Alignments(names), {}
-    for size, base, parts in _runs(body, names, halves):
-        found |= _whole(size, base, parts, aligned)
+    for size, loads_or_stores in _runs(body, names, halves):
+        found |= _wholes(size, loads_or_stores, aligned)
     return found
 
 
-def _part(statement, halves):
-    """(store, bytes of a part, how many it is) of a plain load or store of shared memory that may be joined; else None.
-    halves: as `kept_halves` has them."""
-    if not isinstance(statement, syntax.Instruction) or statement.opcode not in ("ld", "st"):
+@dataclass(frozen=True)
+class _Parts:
+    """A load or store as what may be joined. size: bytes of a part; wanted: where they are, from its start on; total: bytes
+    of all. base, offset: see `_place`."""
+
+    statement: syntax.Instruction
+    size: int
+    wanted: tuple[int, ...]
+    total: int
+    base: str
+    offset: int
+
+    @property
+    def store(self):
+        return self.statement.opcode == "st"
+
+
+def _parts(statement, names, halves):
+    """The _Parts of a load or store of shared memory that may be joined or narrowed; else None. halves: as `kept_halves`
+    has them."""
+    if not isinstance(statement, syntax.Instruction) or statement.opcode not in ("ld", "st") or len(statement.operands) != 2:
         return None
     space, *vector, type = statement.modifiers if len(statement.modifiers) > 1 else ("", "")
-    store, size, count = statement.opcode == "st", WIDTHS.get(type, 0) // 8, 1
-    if space not in ("shared", "shared::cta") or vector not in ([], ["v2"], ["v4"]) or size not in PARTS:
+    store = statement.opcode == "st"
+    address = statement.operands[not store]
+    known = space in ("shared", "shared::cta") and vector in ([], ["v2"], ["v4"]) and isinstance(address, syntax.Address)
+    base, offset = _place(address, names) if known else ("", None)
+    size = WIDTHS.get(type, 0) // 8
+    if offset is None or size not in (1, *PARTS):
         return None
-    if vector:
-        count = int(vector[0][1])
-        size, count = (4, count // 2) if size == 2 else (size, count)            # halves of a vector are in 32-bit registers
-    elif size == 2 and not store and id(statement) not in halves:
+    count = int(vector[0][1]) if vector else 1
+    total = size * count
+    if store and (statement.guard is not None or total == MOST_BYTES):
         return None
-    plain = statement.guard is None and len(statement.operands) == 2
-    plain = plain and isinstance(statement.operands[not store], syntax.Address)
-    return (store, size, count) if plain and size * count < MOST_BYTES else None
-
-
-@dataclass
-class _Run:
-    """Parts in a basic block between which nothing else touches shared memory: {(bytes, base): [(offset, count,
-    Instruction)]}."""
-
-    store: bool
-    parts: dict = field(default_factory=dict)
-
-    def all(self):
-        """(bytes, base, parts) of each."""
-        return ((*key, parts) for key, parts in self.parts.items())
+    wanted = [size * i for i in range(count)]
+    if vector and not store and size > 1:
+        elements = getattr(statement.operands[0], "operands", ())
+        read = [size * i for i, element in enumerate(elements) if not names.known.unread(element)]
+        wanted = read or wanted
+    if vector and size < 4:                              # bytes and halves of a vector are in registers of up to 32 bits
+        word = min(4, total)
+        words = sorted({at - at % word for at in wanted})
+        size, wanted = (size, wanted) if len(wanted) == 1 < count else (word, words)
+    narrow = len(wanted) * size < total
+    if size not in PARTS or size == 2 and not (store or narrow or id(statement) in halves):
+        return None
+    if statement.guard is not None and not narrow:
+        return None
+    return _Parts(statement, size, tuple(wanted), total, base, offset)
 
 
 def _runs(body, names, halves):
-    """(bytes, name of the base, parts) of every run of parts with one size and base."""
-    run = _Run(False)
+    """(bytes, [_Parts]) of every run of parts with one size and base in a basic block between which nothing else touches
+    shared memory, and of stores nothing but one group of parts. A guarded load is a run of its own."""
+    run, stores = {}, False                              # (bytes, base) -> [_Parts]
     for statement in body:
-        part = _part(statement, halves)
-        if part is None and _ends(statement, run.store) or part is not None and part[0] != run.store:
-            yield from run.all()
-            run = _Run(part is not None and part[0])
-        if part is not None:
-            base, offset = _place(statement.operands[not part[0]], names)
-            if offset is not None:
-                run.parts.setdefault((part[1], base), []).append((offset, part[2], statement))
+        parts = _parts(statement, names, halves)
+        if parts is not None and statement.guard is not None:
+            yield parts.size, [parts]
+            continue
+        if parts is None and _ends(statement, stores) or parts is not None and not _goes_on(run, parts, stores):
+            yield from _by_size(run)
+            run, stores = {}, parts is not None and parts.store
+        if parts is not None:
+            run.setdefault((parts.size, parts.base), []).append(parts)
         if isinstance(statement, syntax.Instruction) and statement.opcode != "st":
-            for key in [key for key in run.parts if _defines(statement, key[1])]:
-                yield *key, run.parts.pop(key)
-    yield from run.all()
+            for key in [key for key in run if _defines(statement, key[1])]:
+                yield key[0], run.pop(key)
+    yield from _by_size(run)
+
+
+def _by_size(run):
+    return [(size, parts) for (size, _), parts in run.items()]
+
+
+def _goes_on(run, parts, stores):
+    """Whether a load or store may belong to a run: loads to one of loads, a store to its group, where it is the first of its
+    bytes."""
+    if not (parts.store and stores and run):
+        return parts.store == stores
+    (key, before), = run.items()
+    group = min(max(GROUPS) * parts.size, MOST_BYTES)
+    there = {one.offset + at for one in before for at in one.wanted}
+    return (key == (parts.size, parts.base) and parts.offset // group == before[0].offset // group
+            and there.isdisjoint(parts.offset + at for at in parts.wanted))
 
 
 def _ends(statement, store):
@@ -143,31 +183,35 @@ def _defines(statement, base):
     return base in {getattr(one, "name", None) for one in getattr(first, "operands", (first,))}
 
 
-def _whole(size, base, parts, aligned):
-    """{id: Joined} of parts of one size with one base, a register's name."""
-    left, found = {}, {}                                 # left: offset -> which Instruction has that part
-    store = parts[0][-1].opcode == "st"
-    starts = {id(part): offset for offset, _, part in parts}
-    for offset, count, part in parts:
-        mine = range(offset, offset + size * count, size)
-        if not store and all(at in left for at in mine):
-            found[id(part)] = Joined(0, 0)
-        left |= {at: part for at in mine if at not in left}
-    operand = parts[0][-1].operands[not store].base
-    known = aligned.of(operand) if isinstance(operand, syntax.Register) else _MOST
-    for count in GROUPS:
+def _wholes(size, run, aligned):
+    """{id: its Joineds} of loads or stores whose parts have one size, and one base."""
+    left = {}                                            # where -> whose part is there
+    for parts in run:
+        for at in parts.wanted:
+            left.setdefault(parts.offset + at, parts)
+    operand = run[0].statement.operands[not run[0].store].base
+    known = 1 << (aligned.of(operand) if isinstance(operand, syntax.Register) else _MOST)
+    made = {id(parts.statement): [] for parts in run}
+    for count in (*GROUPS, 1):
         whole = size * count
-        for start in sorted({at - at % whole for at in left}):
+        for start in _starts(whole, known, left, run) if whole <= MOST_BYTES else ():
             inside = [at for at in range(start, start + whole, size) if at in left]
-            some = list({id(left[at]): left[at] for at in inside}.values())
-            enough = 3 if count == 4 and not store else count
-            if whole > MOST_BYTES or 1 << known < whole or len(inside) < enough or len(some) < 2:
+            if len(inside) < (3 if count == 4 and not run[0].store else count):
                 continue
-            for at in inside:
-                del left[at]
-            counts = (max if store else min)(some, key=lambda part: part.line)
-            found |= {id(part): Joined(whole, start - starts[id(part)]) if part is counts else Joined(0, 0) for part in some}
-    return found
+            some = [left.pop(at) for at in inside]
+            counts = (max if run[0].store else min)(some, key=lambda parts: parts.statement.line)
+            made[id(counts.statement)].append(Joined(whole, start - counts.offset))
+    return {id(parts.statement): tuple(made[id(parts.statement)]) for parts in run
+            if made[id(parts.statement)] != [Joined(parts.total, 0)]}
+
+
+def _starts(whole, known, left, run):
+    """Where wholes of so many bytes may start, as far as they are known to be aligned: by their base, which is a multiple of
+    `known`, or within one load of a vector."""
+    found = {at - at % whole for at in left if known >= whole} if whole > run[0].size else {*left}
+    for parts in run if whole > run[0].size else ():
+        found.update(range(parts.offset, parts.offset + parts.total - whole + 1, whole))
+    return sorted(found)
 
 
 _SOURCES = {"mov": 1, "cvt": 1, "cvta": 1, "add": 2, "or": 2, "xor": 2, "selp": 2, "and": 2, "mul": 2, "mad": 3, "shl": 2,

@@ -35,13 +35,13 @@ class Step:
     if it may wait. memory: of a plain load or store, what it is as data (`opcodes.memory.Move`), beside its `run`.
     moves(): [(source, target)] of values that a call passes, as `control._copy` takes them: of a call of a function that is
     known, and of what takes its results.
-    together(warp, active): bool [32], the lanes that must execute it together, or None. joined: of a part of what ptxas
-    joins, what it counts as. beside: of an access of global memory, what it and others of its place touch, as
-    `beside.beside` has it, or None. meets: of bar.sync and bar.red of the whole CTA the number of the barrier, where the
-    text gives it, or None. rounded: of a store the type of what it stores, if that is what arithmetic of floats has rounded.
-    stops: whether it does nothing but end the kernel with an error. sunk: whether it stands before a wgmma.wait_group in the
-    text (`sunk`). waits: whether it reads a flag, or a counter: see
-    `published`. within: of an access of shared memory the Bounds of its addresses, if they are known.
+    together(warp, active): bool [32], the lanes that must execute it together, or None. joined: of a load or store of which
+    ptxas makes something else, what it counts as. beside: of an access of global memory, what it and others of its place
+    touch, as `beside.beside` has it, or None. meets: of bar.sync and bar.red of the whole CTA the number of the barrier,
+    where the text gives it, or None. rounded: of a store the type of what it stores, if that is what arithmetic of floats
+    has rounded. stops: whether it does nothing but end the kernel with an error. sunk: whether it stands before a
+    wgmma.wait_group in the text (`sunk`). waits: whether it reads a flag, or a counter: see `published`.
+    within: of an access of shared memory the Bounds of its addresses, if they are known.
     """
 
     name: str
@@ -58,7 +58,7 @@ class Step:
     run: Callable | None = None
     moves: Callable | None = None
     together: Callable | None = None
-    joined: Joined | None = None
+    joined: tuple[Joined, ...] | None = None
     beside: np.ndarray | None = None
     meets: int | None = None
     rounded: str | None = None

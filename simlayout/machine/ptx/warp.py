@@ -73,11 +73,10 @@ class PtxWarp(OrderTwins, Warp, Parts, MemoryTwins, LocalTwins, ClusterTwins, Ma
         return self.doing.counted_at
 
     def record(self, instruction, addresses, lanes=None, origin=None):
-        """As of Warp; what ptxas joins counts once."""
-        joined = self.doing.joined
-        if joined is None:
+        """As of Warp; loads and stores count as what ptxas makes of them."""
+        if self.doing.joined is None:
             super().record(instruction, addresses, lanes, origin)
-        elif joined.bytes:
+        for joined in self.doing.joined or ():
             whole = np.where(self.active, lanes + joined.shift, 0)
             super().record(joined.name(instruction), whole, whole)
 

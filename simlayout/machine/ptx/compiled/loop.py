@@ -158,10 +158,10 @@ class Loop:
         """Gives the recorder accesses of shared memory of one step: int64 [n, 32], bool [n, 32]."""
         move, recorder = step.memory, self._launch.recorder
         nbytes, what = move.size * len(move.elements), "st" if move.store else "ld"
-        name, joined = f"{what}.shared.b{8 * nbytes}", step.joined
-        if joined is None:
+        name = f"{what}.shared.b{8 * nbytes}"
+        if step.joined is None:
             recorder.add_all(name, step.counted_at, addresses, active)
-        elif joined.bytes:
+        for joined in step.joined or ():
             recorder.add_all(joined.name(name), step.counted_at, addresses + joined.shift, active)
 
     def _find_arrays(self):

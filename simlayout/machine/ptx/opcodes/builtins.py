@@ -71,7 +71,7 @@ def _formatted(warp, form, place, lane):
     def argument(size):
         nonlocal place
         place = -(-place // size) * size
-        addresses = np.full(32, place, np.uint64)
+        addresses = np.full(32, place & 2**64 - 1, np.uint64)
         place += size
         outer = warp.active
         warp.narrow(np.arange(32) == lane)
