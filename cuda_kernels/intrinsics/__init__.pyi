@@ -64,10 +64,10 @@ from cuda_kernels.intrinsics.plain import (
     ld_volatile_shared_f32 as ld_volatile_shared_f32, ld_volatile_shared_v2_f32 as ld_volatile_shared_v2_f32,
     st_global_b8 as st_global_b8, st_global_b16 as st_global_b16, st_global_b32 as st_global_b32,
     st_global_b128 as st_global_b128, st_global_f32 as st_global_f32, st_global_f64 as st_global_f64,
-    st_global_v2_b32 as st_global_v2_b32, st_global_v4_f32 as st_global_v4_f32, st_shared_b8 as st_shared_b8,
-    st_shared_b16 as st_shared_b16, st_shared_b32 as st_shared_b32, st_shared_b64 as st_shared_b64,
-    st_shared_b128 as st_shared_b128, st_shared_f32 as st_shared_f32, st_shared_f64 as st_shared_f64,
-    st_shared_v2_f32 as st_shared_v2_f32, st_shared_v4_f32 as st_shared_v4_f32
+    st_global_v2_b32 as st_global_v2_b32, st_global_v2_f32 as st_global_v2_f32, st_global_v4_f32 as st_global_v4_f32,
+    st_shared_b8 as st_shared_b8, st_shared_b16 as st_shared_b16, st_shared_b32 as st_shared_b32,
+    st_shared_b64 as st_shared_b64, st_shared_b128 as st_shared_b128, st_shared_f32 as st_shared_f32,
+    st_shared_f64 as st_shared_f64, st_shared_v2_f32 as st_shared_v2_f32, st_shared_v4_f32 as st_shared_v4_f32
 )
 from cuda_kernels.intrinsics.registers import (
     aligned_shared as aligned_shared, clock64 as clock64, cluster_ctarank as cluster_ctarank, ctaid_x as ctaid_x,

@@ -132,4 +132,4 @@ st_global_b8, st_global_b16 = store("st.global", "b8"), store("st.global", "b16"
 st_global_b32, st_global_b128 = store("st.global", "b32"), store("st.global", "b128")
 st_global_v2_b32 = store("st.global", "b64", "st_global_v2_b32")
 st_global_f32, st_global_f64 = store("st.global", "f32"), store("st.global", "f64")
-st_global_v4_f32 = store("st.global", "v4_f32")
+st_global_v2_f32, st_global_v4_f32 = store("st.global", "v2_f32"), store("st.global", "v4_f32")
