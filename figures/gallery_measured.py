@@ -46,7 +46,7 @@ def chosen(file):
     numbers, _ = measured.choices(measured.corrected(measured.estimated(RATES)))
     dots, longer = [], []
     for i, (problem, cublas) in enumerate(zip(measured.problems, measured.cublas)):
-        label, size = " x ".join(map(str, problem[:3])), float(np.prod(problem, dtype=float)) ** (1 / 3)
+        label, size = " x ".join(map(str, problem[:3])), float(np.prod(problem[:3], dtype=float)) ** (1 / 3)
         best, us = measured.least[i], measured.times[numbers[i]]
         dots += [Dot(size, float(cublas / best), "the best that was measured"),
                  Dot(size, float(cublas / us), "what is chosen, unmeasured", label)]

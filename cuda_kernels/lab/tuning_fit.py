@@ -22,6 +22,7 @@ from cuda_kernels.matmul.choose.figures import FIGURES, Figures
 from cuda_kernels.matmul.choose.grouped import along_groups, work_of_groups
 from cuda_kernels.matmul.choose.model import Estimates, in_16_bits
 from cuda_kernels.matmul.choose.rates import RATES, Rates
+from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import DeviceError, ParseError
 
 NAMES = [f.name for f in fields(Rates)]
@@ -40,9 +41,9 @@ FIXED = ("clock_ghz", "row_power_share")
 @dataclass(frozen=True)
 class Measured:
     """A record. gpu: on which it was measured; grouped: whether rows belong to groups; narrow: whether A and B are of 8
-    bits; settled: as of a Record; estimates: of its configurations; problems: (M, N, K, groups or 1) each, K in pairs of
-    8-bit elements; cublas: microseconds of each. product, tried, times: arrays with an item per measurement: numbers of the
-    product and of the configuration, and microseconds."""
+    bits; settled: as of a Record; estimates: of its configurations; problems: (M, N, K, groups or 1, bytes of an element of
+    C) each, K in pairs of 8-bit elements; cublas: microseconds of each. product, tried, times: arrays with an item per
+    measurement: numbers of the product and of the configuration, and microseconds."""
 
     gpu: Figures
     grouped: bool
@@ -67,12 +68,12 @@ class Measured:
     @cached_property
     def of_each(self):
         """(the estimates of each measurement's configuration, their work)."""
-        M, N, K, groups = np.array(self.problems)[self.product].T
+        M, N, K, groups, c_bytes = np.array(self.problems)[self.product].T
         estimates = self.estimates.take(self.tried)
         if self.grouped:
             estimates = along_groups(estimates)
-            return estimates, work_of_groups(estimates, M, N, K, groups, self.gpu, self.narrow)
-        return estimates, estimates.work(M, N, K, groups, self.gpu, narrow=self.narrow)
+            return estimates, work_of_groups(estimates, M, N, K, groups, self.gpu, self.narrow, c_bytes)
+        return estimates, estimates.work(M, N, K, groups, self.gpu, narrow=self.narrow, c_bytes=c_bytes)
 
     @cached_property
     def least(self):
@@ -139,8 +140,9 @@ def read_each(*paths):
         for tried in record.products:
             p = tried.problem
             deep, narrow = in_16_bits(p.K, p.dtype)
+            problem = p.M, p.N, deep, max(p.groups, 1), TYPES[p.out].bytes
             rows_of.setdefault((record.device, p.groups > 0, narrow, record.settled), []).append(
-                ((p.M, p.N, deep, max(p.groups, 1)), tried.beside[0], [(numbers[i], us) for i, us in tried.times]))
+                (problem, tried.beside[0], [(numbers[i], us) for i, us in tried.times]))
     unknown = sorted({device for device, *_ in rows_of} - set(FIGURES))
     if unknown or not rows_of:
         raise ParseError(f"records of {', '.join(unknown) or 'nothing'}: read those of {' or '.join(FIGURES)}")

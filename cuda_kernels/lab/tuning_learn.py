@@ -50,7 +50,7 @@ def table_of(measured, plain):
 @dataclass(frozen=True)
 class Lesson:
     """What so many trees learn from the Measured of several GPUs, behind one another: table: of `features`; logarithms: as
-    `learn` takes them; weights, problem: of each measurement, how much it counts and of which (M, N, K, groups or 1)."""
+    `learn` takes them; weights, problem: of each measurement, how much it counts and of which product."""
 
     many: int
     table: np.ndarray

@@ -295,8 +295,8 @@ def test_records_of_8_bits_in_pairs_of_elements_and_those_of_groups_are_read_apa
     (tmp_path / "x.json").write_text(json.dumps({"device": "NVIDIA H200", "configs": [{}], "rows": rows}))
     found = tuning_fit.read_each(tmp_path / "x.json")
     assert [(m.grouped, m.narrow, m.problems) for m in found] == [
-        (False, False, ((64, 72, 80, 1),)), (False, True, ((64, 72, 43, 1),)),
-        (True, False, ((64, 72, 80, 4),)), (True, True, ((64, 72, 40, 4),))]
+        (False, False, ((64, 72, 80, 1, 2),)), (False, True, ((64, 72, 43, 1, 2),)),
+        (True, False, ((64, 72, 80, 4, 2),)), (True, True, ((64, 72, 40, 4, 2),))]
     assert [bool(m.of_each[1].narrow) for m in found] == [False, True] * 2 and found[1].times == 3
 
 

@@ -19,11 +19,13 @@ def test_products_with_scales_of_blocks_get_a_configuration_that_promotes_and_ha
 
 @pytest.mark.parametrize("dtype, scaled, K, deep", [
     ("f16", "", 3000, 3000), ("s8", "", 3000, 1500), ("e4m3", "1x128", 3072, 1536)])
-def test_a_product_of_8_bits_is_estimated_as_one_of_half_the_depth_and_the_trees_know_it(dtype, scaled, K, deep):
+def test_a_product_of_8_bits_is_estimated_as_one_of_half_the_depth_and_the_trees_know_it_and_the_bytes_of_c(
+        dtype, scaled, K, deep):
     out = "f16" if dtype == "f16" else "bf16" if scaled else "s32"
     estimate, config = next(ranked(Wanted(3000, 3000, K, types=(dtype, dtype), out=out, scaled=scaled), H200))
     alone = Estimates((config,))
-    work = alone.work(3000, 3000, deep, narrow=dtype != "f16")
+    known = dict(narrow=dtype != "f16", c_bytes=4 if out == "s32" else 2)
+    work = alone.work(3000, 3000, deep, **known)
     saves = max(0, alone.early_saves(work, alone.times(work))[0])
-    assert estimate == pytest.approx(alone(3000, 3000, deep, narrow=dtype != "f16")[0] - saves)
+    assert estimate == pytest.approx(alone(3000, 3000, deep, **known)[0] - saves)
     assert alone(3000, 3000, deep) != alone(3000, 3000, deep, narrow=True)

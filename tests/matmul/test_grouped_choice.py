@@ -53,14 +53,14 @@ def test_lines_of_an_mn_major_b_lie_along_n_for_a_tile_and_its_transpose_alike(N
     estimates = of_groups(("K", "MN"))
     whole = estimates.tile_n % 64 == 0                       # along N; others begin within a line, too
     turned = np.array([config.c_major == "M" for config in estimates.configs])
-    aligned = work_of_groups(estimates, 4096, N, K, 8, H200, False).aligned[:, whole]
+    aligned = work_of_groups(estimates, 4096, N, K, 8, H200, narrow=False, c_bytes=2).aligned[:, whole]
     assert set(turned[whole]) == {True, False} and np.allclose(aligned.sum(0), 1)
     assert all((part > 0).all() == (part > 0).any() == (which in (off_b, off_k)) for which, part in enumerate(aligned))
 
 
 def test_more_groups_of_as_many_rows_take_longer_and_so_do_smaller_groups_of_as_many_rows_in_all():
     def least(rows, groups):
-        return estimated_groups(Wanted(rows, 4096, 4096, groups, grouped=True), 4096, False, GPU)[1].min()
+        return estimated_groups(Wanted(rows, 4096, 4096, groups, grouped=True), 4096, False, 2, GPU)[1].min()
 
     assert least(4096, 8) < least(8192, 16) < least(16384, 32) and least(4096, 8) < least(4096, 64) < least(4096, 256)
 

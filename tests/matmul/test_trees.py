@@ -102,7 +102,14 @@ def test_the_features_are_numbers_of_the_configuration_and_the_product():
     table = dict(zip(FEATURES, features(estimates, work, estimates.times(work), H200).tolist()))
     assert table["tile_n"] == [256, 96] and table["rows"] == [1000, 520] and table["steps"] == [64, 64]
     assert table["tall"] == [8, 9] and table["wide"] == [3, 11] and table["group"] == [8, 8]
-    assert table["narrow"] == table["promotes"] == [0, 0]
+    assert table["narrow"] == table["promotes"] == [0, 0] and table["c_bytes"] == [2, 2]
+
+
+def test_the_formula_and_the_trees_know_how_many_bytes_an_element_of_c_has():
+    estimates = Estimates((Hopper(),))
+    two, four = (estimates.work(1000, 520, 4096, 3, c_bytes=size) for size in (2, 4))
+    assert four.memory - two.memory == 3 * 2 * 1000 * 520
+    assert features(estimates, four, estimates.times(four), H200)[FEATURES.index("c_bytes")] == 4
 
 
 def test_the_trees_see_that_operands_are_of_8_bits_and_that_sums_are_promoted():

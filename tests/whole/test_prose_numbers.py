@@ -15,6 +15,7 @@ from cuda_kernels.matmul.choose import trees
 from cuda_kernels.matmul.choose.candidates import candidates
 from cuda_kernels.matmul.choose.figures import FIGURES, H200
 from cuda_kernels.matmul.choose.rates import FITTED, RATES
+from simlayout.algebra.dtypes import TYPES
 
 
 def read(name):
@@ -178,7 +179,34 @@ def test_what_one_run_of_a_tuning_says_of_another():
     assert len(rows) == 10
     settled = tuning_fit.read_each(*(DATA / f"{gpu}_settled.json.xz" for gpu in ("h100", "h200")))
     says("choosing", f"{sum(len(set(m.problems)) for m in settled)} products in settled turns",
-         *(f"{len(set(m.problems))} on an {'H200' if m.gpu == H200 else 'H100'} in settled turns" for m in settled))
+         *(f"{len(set(m.problems))}{' of 8 bits' * m.narrow} on an {'H200' if m.gpu == H200 else 'H100'} in settled turns"
+           for m in settled))
+
+
+def test_what_storing_two_neighbours_at_once_is_worth():
+    found = read("h100_pairs.json")
+    ratios = {"N": [], "M": []}
+    for _, times in found["rows"]:
+        for number, before, *since in times:
+            ratios[found["configs"][number].get("c_major", "N")].append(before / geometric_mean(since))
+    rows, columns = ratios.values()
+    says("notes", f"{len(rows)} configurations of int8 are {geometric_mean(rows):.2f} times as fast on an H100",
+         f"(geometric mean; up to {max(rows):.2f})", f"as long as before ({len(columns)} configurations")
+    assert abs(geometric_mean(columns) - 1) < 0.01
+
+
+def test_how_fast_an_h100_reads_the_weights_of_few_rows():
+    def made(set, *shape, of):
+        row = next(row for row in record.read(DATA / f"h100_{of}_bench.json").of(set)
+                   if (row.problem.M, row.problem.N, row.problem.K) == shape)
+        M, N, K = shape
+        size, out = TYPES[row.problem.dtype].bytes, TYPES[row.problem.out].bytes
+        return (size * (M * K + N * K) + out * M * N) / row.us / 1e6
+
+    few = [made("unseen-orders", 288, 16264, 9552, of="orders"), made("models", 196, 18176, 4544, of="unseen"),
+           made("fp8", 128, 10240, 8192, of="eight_bits")]
+    says("choosing", f"of which {min(few):.1f} to {max(few):.1f} TB/s arrive, where one row by 12288 x 28672 gets "
+         f"{made('models', 1, 12288, 28672, of='unseen_again'):.1f}")
 
 
 def test_what_is_chosen_beside_cublas_behind_another_kernel_and_tuned():

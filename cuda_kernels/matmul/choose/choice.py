@@ -12,6 +12,7 @@ from cuda_kernels.matmul.choose.figures import H200
 from cuda_kernels.matmul.choose.grouped import estimated_groups
 from cuda_kernels.matmul.choose.model import in_16_bits
 from cuda_kernels.matmul.choose.programs import programs_of
+from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import SimlayoutError
 
 LIKELY = 64
@@ -45,16 +46,16 @@ def ranked(wanted, gpu):
     The formula is of types of 16 bits: a product of 8-bit ones is estimated as one of half the depth, because a wgmma of
     32 bytes along K takes as long for either, and so does TMA for a line of so many bytes. What differs the trees know.
     """
-    deep, narrow = in_16_bits(wanted.K, wanted.types[0])
+    (deep, narrow), c_bytes = in_16_bits(wanted.K, wanted.types[0]), TYPES[wanted.out].bytes
     if wanted.grouped:
-        yield from _ranked_groups(wanted, deep, narrow, gpu)
+        yield from _ranked_groups(wanted, deep, narrow, c_bytes, gpu)
         return
     candidates = programs_of(wanted.majors, wanted.scaled)
     product = wanted.M, wanted.N, deep, wanted.matrices, gpu
-    programs = np.argsort(candidates.times(candidates.work(*product), gpu), kind="stable")
+    programs = np.argsort(candidates.times(candidates.work(*product, c_bytes=c_bytes), gpu), kind="stable")
     for near in (programs[:LIKELY], programs):
         estimates = candidates.take(near).in_orders(ORDERS)
-        work = estimates.work(*product, narrow=narrow)
+        work = estimates.work(*product, narrow=narrow, c_bytes=c_bytes)
         plain = estimates.times(work, gpu)
         saved = estimates.early_saves(work, plain, gpu)
         times = estimates.corrected(work, plain, gpu) - np.maximum(saved, 0.0)
@@ -66,9 +67,9 @@ def ranked(wanted, gpu):
                 yield float(times[i]), replace(_without_split(config, wanted, gpu.sms), early=bool(saved[i] > 0))
 
 
-def _ranked_groups(wanted, deep, narrow, gpu):
+def _ranked_groups(wanted, deep, narrow, c_bytes, gpu):
     """The same of a grouped product."""
-    estimates, times = estimated_groups(wanted, deep, narrow, gpu)
+    estimates, times = estimated_groups(wanted, deep, narrow, c_bytes, gpu)
     for i in np.argsort(times, kind="stable").tolist():
         config = suited(estimates.configs[i], wanted)
         if config is not None:

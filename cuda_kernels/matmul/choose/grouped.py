@@ -38,14 +38,15 @@ def of_groups(majors=KK, scaled=""):
     return taken
 
 
-def work_of_groups(estimates, rows, N, deep, groups, gpu, narrow):
+def work_of_groups(estimates, rows, N, deep, groups, gpu, narrow, c_bytes):
     """The Work of so many rows in groups, the mean of them each. deep: K in elements of 16 bits; arguments may be arrays."""
     filled = np.minimum(groups, rows)
-    return estimates.work(rows / filled, N, deep, filled, gpu, uneven=True, narrow=narrow)
+    return estimates.work(rows / filled, N, deep, filled, gpu, uneven=True, narrow=narrow, c_bytes=c_bytes)
 
 
-def estimated_groups(wanted, deep, narrow, gpu):
-    """(the Estimates of what a grouped product may have, their microseconds). deep, narrow: of `in_16_bits`."""
+def estimated_groups(wanted, deep, narrow, c_bytes, gpu):
+    """(the Estimates of what a grouped product may have, their microseconds). deep, narrow: of `in_16_bits`; c_bytes: of an
+    element of C."""
     estimates = of_groups(wanted.majors, wanted.scaled)
-    work = work_of_groups(estimates, wanted.M, wanted.N, deep, wanted.matrices, gpu, narrow)
+    work = work_of_groups(estimates, wanted.M, wanted.N, deep, wanted.matrices, gpu, narrow, c_bytes)
     return estimates, estimates.corrected(work, estimates.times(work, gpu), gpu)

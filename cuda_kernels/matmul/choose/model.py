@@ -61,7 +61,8 @@ class Work:
     [4, configurations]: the part of the rows requested that is of each `misalignment_of`; delivered: rows that the shared
     memory of a CTA receives in a step; requested: those that it requests; paired, gathered: the same if rows that a TPC or
     a GPC requests more than once count once; memory: bytes of A, B and C that pass DRAM; flops: 2 M N K, including the part
-    of the tiles outside C; narrow: whether A and B are of 8 bits, so that K counts pairs of their elements.
+    of the tiles outside C; narrow: whether A and B are of 8 bits, so that K counts pairs of their elements; c_bytes: of an
+    element of C.
     """
 
     rows: np.ndarray
@@ -84,6 +85,7 @@ class Work:
     memory: np.ndarray
     flops: np.ndarray
     narrow: bool
+    c_bytes: np.ndarray
 
     @property
     def misalignment(self):
@@ -164,12 +166,12 @@ class Estimates:
         estimates.configs = Picked(self.configs, numbers, estimates.group)
         return estimates
 
-    def __call__(self, M, N, K, matrices=1, gpu=H200, rates=RATES, narrow=False):
+    def __call__(self, M, N, K, matrices=1, gpu=H200, rates=RATES, narrow=False, c_bytes=2):
         """float64 [configurations]: microseconds. Infinity where slices cut nothing, or a second CTA of each SM has nothing
         to do, because the same configuration without them is better. M, N: of C; a configuration whose c_major is "M"
-        computes its transpose. narrow: A and B are of 8 bits, and K is half of theirs. Each argument may be an array with a
-        value per configuration."""
-        work = self.work(M, N, K, matrices, gpu, narrow=narrow)
+        computes its transpose. narrow: A and B are of 8 bits, and K is half of theirs; c_bytes: of an element of C. Each
+        argument may be an array with a value per configuration."""
+        work = self.work(M, N, K, matrices, gpu, narrow=narrow, c_bytes=c_bytes)
         return self.corrected(work, self.times(work, gpu, rates), gpu)
 
     def corrected(self, work, times, gpu):
@@ -189,9 +191,9 @@ class Estimates:
         beside = 2 * work.busy <= self.sharing * slots(self, gpu.sms)
         return np.where(self.resident > 1, 0.0, EARLY_US - np.where(beside, CROWDED_BESIDE, CROWDED) * lost)
 
-    def work(self, M, N, K, matrices=1, gpu=H200, uneven=False, narrow=False):
+    def work(self, M, N, K, matrices=1, gpu=H200, uneven=False, narrow=False, c_bytes=2):
         """The Work of a product, which does not depend on rates. uneven: M is the mean of the rows of matrices that may
-        have any number of them up to twice as many; narrow: A and B are of 8 bits, and K is half of theirs."""
+        have any number of them up to twice as many; narrow, c_bytes: as of a call."""
         rows, cols = np.where(self.turned, N, M), np.where(self.turned, M, N)
         tall, wide = _up(rows, self.tile_m * self.cluster_m), _up(cols, self.tile_n * self.cluster_n)
         if uneven:
@@ -211,8 +213,8 @@ class Estimates:
                     np.minimum(outside_m, self.tile_m) / self.cluster_n
                     + np.minimum(outside_n, self.tile_n) / self.cluster_m,
                     self._aligned(*loaded, rows, cols, K), sum(loaded), *shared,
-                    matrices * (2 * (M * K + N * K + M * N) + self._again(tall, wide, 2 * cols * K, free, gpu)),
-                    2.0 * tiles * self.sharing * self.tile_m * self.tile_n * K, narrow)
+                    matrices * (2 * (M * K + N * K) + c_bytes * M * N + self._again(tall, wide, 2 * cols * K, free, gpu)),
+                    2.0 * tiles * self.sharing * self.tile_m * self.tile_n * K, narrow, c_bytes)
 
     @property
     def across(self):

@@ -26,7 +26,8 @@ STORED = {"feature": "<u1", "border": "<f4", "leaf": "<i2"}
 
 OPTIONS = ("tile_m", "tile_n", "stages", "resident", "cluster_m", "cluster_n", "slices", "consumers", "pingpong",
            "turned", "boxes", "promotes")
-WORK = ("misalignment", "whole", "left", "parts", "waves", "busy", "busy_last", "usual", "most", "narrow")
+WORK = ("misalignment", "whole", "left", "parts", "waves", "busy", "busy_last", "usual", "most", "narrow",
+        "c_bytes")
 FEATURES = (*OPTIONS, *WORK, "group", "rows", "cols", "steps", "tall", "wide", "paired", "gathered", "requested", "padded",
             "memory", "time", "power", "c_off", "across", "dram")
 """The inputs of the trees: attributes of `model.Estimates` and of its `Work`, and what `features` computes from them."""
