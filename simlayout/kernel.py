@@ -138,6 +138,8 @@ class Problem:
             value = getattr(self, name)
             if not isinstance(value, int | np.integer) or value < 1:
                 raise SimlayoutError(f"{name} = {brief(value)}: a GEMM needs integers M, N and K of at least 1")
+            if value >= 2**31:
+                raise SimlayoutError(f"{name} = {brief(value)}: kernels count rows and columns in 32 bits, below 2**31")
             object.__setattr__(self, name, int(value))
 
     @property

@@ -218,6 +218,12 @@ def test_a_problem_needs_positive_integers(problem):
         KERNELS["mma_permuted"].plan.predict(*problem)
 
 
+def test_a_problem_whose_sizes_no_kernel_counts_is_refused():
+    assert Problem(2**31 - 1, 1, 1).M == 2**31 - 1
+    with pytest.raises(SimlayoutError, match=r"K = 2147483648: kernels count rows and columns in 32 bits, below 2\*\*31"):
+        Problem(1, 1, 2**31)
+
+
 def test_numpy_integers_are_sizes_too():
     assert Problem(np.int32(40000), np.int32(40000), np.int32(40000)).flops == 2 * 40000**3
 

@@ -24,7 +24,7 @@ MMA, WGMMA, SPARSE = "m16n8k16.f32.f16.f16.f32", "wgmma.m64n256k16.f32.f16.f16",
 SCALED = "m16n8k64.f32.e2m1.e2m1.f32.mxf4.2X.ue8m0"
 HALVES = np.ones((16, 16), np.float16)
 VALUES, METADATA = hardware.compress(np.array([[0, 5, 0, 7]]))
-HELD, PLACED = sl.fragment(MMA, "A"), hardware.accumulator(128, 64)
+HELD, PLACED, ANALYZED = sl.fragment(MMA, "A"), hardware.accumulator(128, 64), LOAD.analyze()
 
 OPERAND = sl.OperandTile(64, 64, "f16", "K", 128, "wgmma")
 MAPPED = sl.TensorMap.of(np.zeros((8, 64), np.float16), (64, 8))
@@ -114,6 +114,27 @@ CALLS = [
     (Trace(()).count, "load"), (Trace(()).listing, True, False), (Trace(()).source_lines, False),
     (MODULE.variable, "table"), (MODULE.assign, "table", b"1234"), (nsight.compare, LAUNCH),
     (LAUNCH.source, "a.cu", 1), (LAUNCH.is_called, "f"), (LAUNCH.plus, LAUNCH),
+    (sl.dtype_of, "f16"), (sl.coalesce, PLAIN), (sl.composition, sl.Layout(8), sl.Layout(4, 2)), (sl.F2Map, (1, 2), 0),
+    (sl.algebra.left_inverse, sl.Layout(8)), (sl.algebra.right_inverse, sl.Layout(8)), (sl.Rotation, 8, 8, 64, None),
+    (sl.logical_divide, sl.Layout(8), sl.Layout(2)), (sl.logical_product, sl.Layout(8), sl.Layout(2)),
+    (sl.tiled_divide, sl.Layout(8), sl.Layout(2)), (sl.Layout, (16, 64), (64, 1)), (sl.instruction, "ldmatrix.x4", "sm_90"),
+    (sl.Access, "load", "ldmatrix.x4", TILE, LOAD.lanes, {"tid": 32, "k": 4}), (LOAD.analyze, "sm_90"),
+    (hardware.arch_of, "sm_90"), (hardware.mma_of, MMA), (hardware.metadata_nibbles, SPARSE, np.full(32, 0x4E4E4E4E)),
+    (numerics.tensor_op, MMA, "sm_90"), (numerics.gemm, MMA, HALVES, HALVES), (synthesis.plain_tile, TILE),
+    (sl.ptx.load, "none.ptx"), (sl.ptx.read, "none.ptx"), (sl.ptx.Pointer, np.zeros(4)), (MODULE.__getitem__, "none"),
+    (MODULE.entry().run, 1, 32),
+]
+
+CALLS_OF_PLOTS = [
+    (sl.plots.banks, ANALYZED, 0, None, "title"), (sl.plots.comparison, ANALYZED, ANALYZED, 0),
+    (sl.plots.phases, ANALYZED, 0), (sl.plots.phase_rows, ANALYZED, 0, [0]), (sl.plots.matrix_phases, LOAD, 0, [0]),
+    (sl.plots.layout, TILE, "offset", "f16"), (sl.plots.layout_map, TILE, "offset", "f16"),
+    (sl.plots.memory, TILE, "f16"), (sl.plots.matrix, TILE, "f16"), (sl.plots.bit_matrix, TILE, "f16"),
+    (sl.plots.touched, LOAD, (0,), "instruction", "title"), (sl.plots.outline, HELD), (sl.plots.table, HELD, 8, 8),
+    (sl.plots.tma, TENSOR), (sl.plots.tma_modes, (0, 32)), (sl.plots.atom, 128), (sl.plots.accumulator_panel, PLACED, 0),
+    (sl.plots.operand_panel, OPERAND, "A", 64), (sl.plots.plan, SMALL, 64, 64, 32),
+    (sl.plots.plan_sheet, SMALL, (64, 64, 32), "name", "f16"), (sl.plots.save, None, "a.svg"), (sl.plots.close, None),
+    (sl.plots.ladder, [sl.plots.Bar("a", 1.0)]), (sl.plots.share_by_size, [sl.plots.Dot(1.0, 1.0, "a")]),
 ]
 
 WRONG = [None, "x", b"x", 1.5, float("nan"), True, np.int8(1), np.float32(2), -1, 0, 2**70, [], (), {}, {"a": "b"}, ["a"],
@@ -126,7 +147,7 @@ def named(call):
     return getattr(call[0], "__qualname__", type(call[0]).__name__)
 
 
-@pytest.mark.parametrize("call", CALLS, ids=named)
+@pytest.mark.parametrize("call", CALLS + CALLS_OF_PLOTS, ids=named)
 def test_a_wrong_argument_raises_the_librarys_own_error_or_none(call):
     function, *given = call
     for place in range(len(given)):
@@ -135,6 +156,8 @@ def test_a_wrong_argument_raises_the_librarys_own_error_or_none(call):
                 function(*given[:place], wrong, *given[place + 1:])
             except (SimlayoutError, AssertionError):     # an assertion of simlayout.testing: it was understood, and is false
                 pass
+            finally:
+                sl.plots.close("all")
 
 
 @pytest.mark.parametrize("call, fault", [
