@@ -22,12 +22,21 @@ def read(name):
     return json.loads((DATA / name).read_text())
 
 
+def text_of(page):
+    return (ROOT / "README.md" if page == "README" else ROOT / "simlayout" / "guide" / f"{page}.md").read_text()
+
+
 def says(page, *fragments):
     """Asserts that a page holds the fragments, however its lines are broken."""
-    path = ROOT / "README.md" if page == "README" else ROOT / "simlayout" / "guide" / f"{page}.md"
-    text = " ".join(path.read_text().split())
+    text = " ".join(text_of(page).split())
     for fragment in fragments:
         assert fragment in text, fragment
+
+
+def cells(page, row):
+    """[text of each cell] behind the first of a row of a table."""
+    line, = (line for line in text_of(page).splitlines() if line.startswith(f"| {row} |"))
+    return [cell.strip() for cell in line.split("|")[2:-1]]
 
 
 @pytest.mark.parametrize("page", ["README", "accuracy"])
@@ -156,13 +165,13 @@ def test_what_choosing_by_the_estimate_costs():
     def costs(measured):
         plain = measured.estimated(RATES)
         found = (measured.choices(times)[1] for times in (plain, measured.corrected(plain)))
-        return " | ".join(f"{100 * geometric_mean(cost.tolist()) - 100:.1f} %" for cost in found)
+        return [f"{100 * geometric_mean(cost.tolist()) - 100:.1f} %" for cost in found]
 
     h200, h100 = (tuning_fit.read(DATA / f"{name}_unseen.json.xz") for name in ("h200", "h100"))
-    said = [f"{len(h200.problems)} on an H200, measured after both were fitted | {costs(h200)}",
-            f"{len(h100.problems)} on an H100 | {costs(h100)}",
-            f"the same, if the H100 were an H200 | {costs(replace(h100, gpu=H200))}"]
-    says("choosing", *said, f"{len(candidates()):,} of them are candidates")
+    row = [str(cell) for of in (h200, h100) for cell in (len(of.problems), *costs(of))]
+    assert cells("choosing", "of 16 bits, measured after both were fitted") == row
+    says("choosing", f"{len(candidates()):,} of them are candidates",
+         f"these {len(h100.problems)} would cost {' and '.join(costs(replace(h100, gpu=H200)))}")
 
 
 def test_what_one_run_of_a_tuning_says_of_another():
@@ -178,9 +187,10 @@ def test_what_one_run_of_a_tuning_says_of_another():
          f"Choosing by the short ones costs {cost([(2, 0), (2, 1), (3, 0), (3, 1)])} in the long ones")
     assert len(rows) == 10
     settled = tuning_fit.read_each(*(DATA / f"{gpu}_settled.json.xz" for gpu in ("h100", "h200")))
-    says("choosing", f"{sum(len(set(m.problems)) for m in settled)} products in settled turns",
-         *(f"{len(set(m.problems))}{' of 8 bits' * m.narrow} on an {'H200' if m.gpu == H200 else 'H100'} in settled turns"
-           for m in settled))
+    products = {(m.narrow, m.gpu == H200): len(set(m.problems)) for m in settled}
+    says("choosing", f"{sum(products.values())} products in settled turns")
+    for narrow, kind in ((False, "of 16 bits, in settled turns (below)"), (True, "of 8 bits, in settled turns")):
+        assert cells("choosing", kind)[::3] == [str(products.get((narrow, on_h200), 0)) for on_h200 in (True, False)]
 
 
 def test_what_storing_two_neighbours_at_once_is_worth():
@@ -255,8 +265,8 @@ def test_what_trees_of_groups_have_learned_from():
     h100 = FIGURES["NVIDIA H100 80GB HBM3"]
     says("choosing", f"{len(trees.learned(trees.OF_GROUPS).feature)} trees of their own",
          f"{times[H200]:,} times at {products[H200]} such products of an H200",
-         f"and {times[h100]:,} at {products[h100]} of an H100",
-         f"| {products[H200]} in groups on an H200", f"| {products[h100]} in groups on an H100")
+         f"and {times[h100]:,} at {products[h100]} of an H100")
+    assert cells("choosing", "in groups")[::3] == [str(products[gpu]) for gpu in (H200, h100)]
     drawn = record.read(DATA / "h200_grouped_bench.json").of("groups")
     made = [[row.share for row in drawn if row.label == label] for label in (grouped.LOOP, grouped.TORCH)]
     loop, torch = (f"({min(shares):.2f} to {max(shares):.2f})" for shares in made)
