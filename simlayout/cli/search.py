@@ -96,12 +96,12 @@ def search(options):
         raise SimlayoutError("give a LAYOUT or --kernel NAME, and not both")
     if options.kernel is None and options.set:
         raise SimlayoutError("--set is an option of a kernel: give --kernel NAME")
+    if options.tma and (options.families or options.layers != 1):
+        raise SimlayoutError("--tma looks through TMA's modes instead of families: leave out --families and --layers")
     if options.kernel is not None:
         return _of_kernel(options)
     if options.test and options.rearrange:
         raise SimlayoutError("--test tests a layout, and --rearrange leaves it: use one of them")
-    if options.tma and (options.families or options.layers != 1):
-        raise SimlayoutError("--tma looks through TMA's modes instead of families: leave out --families and --layers")
     accesses = _accesses(options)
     return _rearranged(accesses, options) if options.rearrange else _of_tile(accesses, options)
 
@@ -266,8 +266,9 @@ def _row(candidate):
 
 
 def _rearranged(accesses, options):
-    if options.families or options.tma or options.base or options.budget:
-        raise SimlayoutError("--rearrange leaves the layout as it is: leave out --families, --tma, --base and --budget")
+    if options.families or options.layers != 1 or options.tma or options.base or options.budget:
+        raise SimlayoutError("--rearrange leaves the layout as it is: leave out --families, --layers, --tma, --base and "
+                             "--budget")
     results = [rearrange(access) for access in accesses]
     tell(options.json, {"accesses": [_order_report(result) for result in results]},
          fit("\n".join(line for result in results

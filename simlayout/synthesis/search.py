@@ -56,8 +56,8 @@ def search(accesses: Access | Sequence[Access], families: Sequence[str] = ("swiz
     bits above the base.) Without base the tile starts at a multiple of 128 bytes and the layout acts on offsets. Other
     starts then only number the banks differently, except for cp.async.cg, whose cost depends on lines of 128 bytes.
 
-    Raises SimlayoutError for accesses that do not share a tile, or for unknown families; LayoutError for a tile that cannot
-    be replaced.
+    Raises SimlayoutError for accesses that do not share a tile, for unknown families, or for two layers without the family
+    of swizzles; LayoutError for a tile that cannot be replaced.
 
     >>> import simlayout as sl
     >>> load = sl.Access("load A", "ldmatrix.x4", sl.Layout((16, 64), (64, 1)), domain={"tid": 32, "k": 4}, dtype="f16",
@@ -181,6 +181,9 @@ def _check_arguments(accesses, families, layers, limit, budget, executor):
         raise SimlayoutError(f"families {families!r}: choose from {', '.join(FAMILIES)}{near}")
     if not isinstance(layers, int) or layers not in (1, 2):
         raise SimlayoutError(f"layers {layers!r}: 1 swizzle, or 2, one over the other")
+    if layers == 2 and "swizzle" not in families:
+        raise SimlayoutError(f"layers 2: one swizzle over another, and of {', '.join(families)} none is a swizzle: name "
+                             "that family too, or leave out the layers")
     if not isinstance(accesses, (list, tuple)) or not all(isinstance(a, Access) for a in accesses):
         raise SimlayoutError(f"search takes a list of Accesses, not {brief(accesses)}: wrap a layout in Access(name, "
                              "instruction, layout, lanes, domain)")

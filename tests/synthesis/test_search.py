@@ -420,6 +420,9 @@ def test_the_command_has_constraints(capsys):
     (["--kernel", "mma_base", "--op", "ldmatrix.x4"], "brings its own accesses"),
     (["(16,64):(64,1)", "--tma", "--layers", "2"], "leave out --families and --layers"),
     (["(16,64):(64,1)", "--tma", "--families", "pad"], "instead of families"),
+    (["--kernel", "mma_base", "--tma", "--layers", "2"], "leave out --families and --layers"),
+    (["(16,64):(64,1)", "--families", "pad", "f2", "--layers", "2"], "of pad, f2 none is a swizzle: name that family too"),
+    (["(16,64):(64,1)", "--rearrange", "--layers", "2"], "leaves the layout as it is"),
     (["(16,64):(64,1)", "--rearrange", "--tma"], "leaves the layout as it is")])
 def test_the_command_refuses_what_it_cannot_search(capsys, words, fault):
     assert main(["search", *words]) == 2
