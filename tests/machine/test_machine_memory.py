@@ -1,4 +1,4 @@
-"""What warps of the machine share: barriers, asynchronous copies, memories, registers, and how accesses are counted."""
+"""What warps of the machine share: barriers, asynchronous copies, memories and registers."""
 
 import threading
 
@@ -26,7 +26,7 @@ from machine_kit import (
     wait_1,
 )
 
-from simlayout.errors import AddressError, HazardError, InstructionError, MachineError, SimlayoutError
+from simlayout.errors import AddressError, HazardError, InstructionError, MachineError
 from simlayout.machine import GlobalPointer, run
 
 
@@ -341,68 +341,6 @@ def test_a_register_index_outside_the_array_is_refused():
     assert "(2, 2) with (0, 2)" in fails(AddressError, constant)
     assert "lane 16 indexes a register array of shape (4,) with (4,)" in fails(AddressError, varying)
     assert "takes 2 indices, not 1" in fails(AddressError, short)
-
-
-def row_major(tid, k):
-    return 128 * tid + 4 * k
-
-
-row_major.access_name = "load rows"
-
-
-def test_accesses_are_counted_per_name_and_per_line_and_equal_the_model():
-    def kernel(n):
-        tid = tid_x()
-        for k in range(n):
-            ld_shared(64 + row_major(tid, k) - 64)       # tagged once
-        ld_shared(row_major(tid, 0))                     # tagged twice
-        st_shared(4 * tid, tid)                          # untagged
-        if tid < 16:
-            ld_shared(8 * tid)                           # half of the lanes
-
-    trace = run(kernel, 2, 64, 1500, shared_bytes=64 * 128 + 8000, hazards="off")
-    rows = trace.count("load rows")
-    assert (rows.instructions, rows.wavefronts, rows.ideal) == (1501 * 4, 1501 * 4 * 32, 1501 * 4)
-    assert rows.excess == rows.wavefronts - rows.ideal and rows.instruction == "ld.shared.b32"
-    store = trace.count(f"test_machine_memory.py:{line_of('untagged')}")
-    assert (store.instructions, store.wavefronts, store.ideal) == (4, 4, 4)
-    by_line = {c.line: c.instructions for c in trace.lines}
-    assert by_line == {line_of("tagged once"): 6000, line_of("tagged twice"): 4, line_of("untagged"): 4,
-                       line_of("half of the lanes"): 2}
-    totals = {c.name: c.instructions for c in trace.by_instruction()}
-    assert totals == {"ld.shared.b32": 6006, "st.shared.b32": 4}
-    assert trace.total().wavefronts == sum(c.wavefronts for c in trace.lines)
-    assert "load rows" in str(trace) and "test_machine_memory.py:" in str(trace)
-    with pytest.raises(SimlayoutError, match="'load rows'"):
-        trace.count("load columns")
-
-
-def test_masks_are_counted_over_any_number_of_instructions():
-    def kernel():
-        tid = tid_x()
-        for k in range(1030):
-            if tid < (16 if k < 1027 else 32):
-                ld_shared(row_major(tid, 0))
-
-    rows = run(kernel, 1, 32, shared_bytes=4096, hazards="off").count("load rows")
-    assert (rows.instructions, rows.wavefronts, rows.ideal) == (1030, 1027 * 16 + 3 * 32, 1030)
-
-
-def test_a_uniform_index_and_a_merged_one_keep_their_names():
-    def uniform(k):
-        return 4 * k
-
-    uniform.access_name = "broadcast"
-
-    def kernel():
-        tid = tid_x()
-        ld_shared(uniform(3))
-        address = row_major(tid, 0) if tid < 4 else row_major(tid - 4, 1)
-        ld_shared(address)
-
-    trace = run(kernel, 1, 32, shared_bytes=32 * 128, hazards="off")
-    assert trace.count("broadcast").wavefronts == 1
-    assert trace.count("load rows").instructions == 1
 
 
 def test_a_pointer_knows_its_remainder_by_powers_of_two_up_to_256():
