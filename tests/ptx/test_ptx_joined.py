@@ -136,6 +136,12 @@ BECOME = {
     vector("u32", (0, 3), "ld.shared.u32 %x4, [%r4];", (4,)): "LDS LDS",
     vector("u32", (0, 1, 2, 3), "ld.shared.v4.u32 {%x4, %x5, %x6, %x7}, [%r4];", (4, 7)): "LDS.128",
     vector("u32", (2, 3), "ld.shared.v4.u32 {%x4, %x5, %x6, %x7}, [%r4+16];", (4, 5)): "LDS.64 LDS.64",
+    **{vector("u32", (1, 2)) + dead: "LDS LDS" for dead in (
+        "add.u32 %x4, %x0, %x3; setp.lt.u32 %p1, %x4, 3; selp.b32 %x5, 1, 2, %p1;",
+        "shfl.sync.up.b32 %x4, %x0, 1, 0, -1; add.u32 %x4, %x4, %x3;",
+        "setp.lt.u32 %p1, %x0, 3; vote.sync.ballot.b32 %x4, %p1, -1; match.any.sync.b32 %x5, %x3, -1;",
+        "mov.u32 %x4, 0; AGAIN: add.u32 %x4, %x4, %x0; add.u32 %x5, %x5, 1; setp.lt.u32 %p1, %x5, %r8; @%p1 bra AGAIN;")},
+    vector("u32", (1, 2)) + "mov.b32 %f1, %x0; mov.b32 %f2, %x3; div.rn.f32 %f3, %f1, %f2;": "LDS.128",
     vector("u32", (0, 1)).replace("ld.", "ld.volatile."): "LDS.128",
     vector("u32", (0, 1)).replace("ld.", "setp.lt.u32 %p1, %r7, 9; mov.u32 %x0, 0; mov.u32 %x1, 0; @%p1 ld."): "LDS.64",
     vector("u32", (2, 3)).replace(ROW, ROW + "sub.u32 %r4, %r4, 0;"): "LDS.64",       # no alignment of a sub is known

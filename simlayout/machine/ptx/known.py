@@ -5,6 +5,7 @@ from collections import defaultdict
 from functools import cached_property
 
 from simlayout.machine.ptx import syntax
+from simlayout.machine.ptx.contracted import defined
 from simlayout.machine.ptx.unread import registers_read
 
 _ALL = (1 << 64) - 1
@@ -14,9 +15,21 @@ _MOVES = {"mov", "cvt", "cvta", "mapa", "add", "sub", "mul", "mad", "shl", "shr"
 _UNIFORM = ("%ctaid", "%nctaid", "%ntid", "%cluster", "%nsmid", "%gridid")
 """How the names of special registers begin that all lanes of a warp share."""
 _ROUNDS = {"add", "sub", "fma", "mul", "div", "max", "min", "sqrt", "rsqrt", "rcp", "ex2", "lg2", "neg", "abs", "cvt"}
+_EXCHANGES = {"mov", "cvta", "shfl", "vote", "match", "redux", "activemask"}
 _FLOATS = {"f16", "f16x2", "bf16", "bf16x2", "f32", "f64"}
 _DEEPEST = 100
 """Definitions that are followed from one operand to the next."""
+
+
+def _only_computes(instruction):
+    """Whether ptxas leaves an instruction out whose results nothing reads. Of quotients and roots it may make calls, which
+    stay."""
+    from simlayout.machine.ptx.opcodes.lanes import FORMS
+
+    opcode = instruction.opcode
+    if opcode == "ld":
+        return not {"volatile", "relaxed", "acquire", "mmio"}.intersection(instruction.modifiers)
+    return opcode in _EXCHANGES or opcode in FORMS and opcode not in ("div", "rem", "rcp", "sqrt", "rsqrt")
 
 
 class Known:
@@ -86,10 +99,30 @@ class Known:
 
     @cached_property
     def _read(self):
-        return {name for instruction in self._body for name in registers_read(instruction)}
+        """Names of the registers that instructions read which do something, and those that compute what such ones read."""
+        computes, todo, read = defaultdict(list), [], set()
+        for instruction in self._body:
+            if _only_computes(instruction):
+                for name in defined(instruction):
+                    computes[name].append(instruction)
+            else:
+                todo.append(instruction)
+        while todo:
+            new = {*registers_read(todo.pop())} - read
+            read |= new
+            todo += [instruction for name in new for instruction in computes.pop(name, ())]
+        return read
 
     def unread(self, operand) -> bool:
-        """Whether no instruction reads a destination."""
+        """Whether no instruction reads a destination, but for those that compute what nothing reads.
+
+        >>> from simlayout.machine.ptx.grammar import parse
+        >>> text = ".version 9.0\\n.target sm_90\\n.address_size 64\\n.entry f() { .reg .b32 %r<5>;"
+        >>> text += "add.s32 %r1, %r0, 1; add.s32 %r2, %r1, 1; add.s32 %r3, %r0, 2; st.shared.b32 [%r3], %r3; ret; }"
+        >>> function = parse(text).functions["f"]
+        >>> [Known(function).unread(s.operands[0]) for s in function.body[:3]]
+        [True, True, False]
+        """
         return not isinstance(operand, syntax.Register) or operand.name not in self._read
 
     def constant(self, operand) -> int | None:
