@@ -97,7 +97,7 @@ def vector(type, wanted, more="", also=()):
 OF_VECTOR = {(0,): "LDS LDS.U16", (3,): "LDS LDS.U16", (0, 1): "LDS.64 LDS", (2, 3): "LDS.64 LDS", (0, 2): "LDS+LDS LDS.64",
              (0, 3): "LDS+LDS LDS.64", (1, 2): "LDS+LDS LDS.64", (0, 1, 2): "LDS.128 LDS.64", (0, 1, 2, 3): "LDS.128 LDS.64"}
 """Elements that are wanted of four -> what a load of 16 bytes becomes, and one of 8 bytes."""
-UNTIED = "add.u32 %x0, %r4, 2048;"
+UNTIED, GUARD = "add.u32 %x0, %r4, 2048;", "setp.lt.u32 %p1, %r7, 9; mov.u32 %x1, 0;"
 
 
 def named(parts, names):
@@ -148,6 +148,7 @@ BECOME = {
     **{ROW + UNTIED + stores(other): "STS STS" + more for other, more in {
         "st.shared.u32 [%x0], %r6;": " STS", "st.shared.u32 [%r4+1024], %r6;": " STS", "st.shared.u32 [t], %r6;": " STS",
         "st.shared.u64 [%r4+8], %d1;": " STS.64", "st.shared.u8 [%r4+12], %r6;": " STS.U8"}.items()},
+    ROW + UNTIED + GUARD + stores("@%p1 ld.shared.v2.u32 {%x1, %x2}, [%x0];") + added([1]): "LDS STS STS",
     ROW + stores("st.shared.u32 [%r4+8], %r6;"): "STS STS.64",
     ROW + stores("st.shared.u32 [%r4+12], %r6; st.shared.u32 [%r4+8], %r7;"): "STS.128",
     ROW + PAIR + "st.shared.u32 [%r4+16], %r7; st.shared.u32 [%r4+8], %r5; st.shared.u32 [%r4+12], %r5;":

@@ -114,7 +114,7 @@ def _runs(body, names, halves):
         parts = _parts(statement, names, halves)
         if parts is not None and statement.guard is not None:
             yield parts.size, [parts]
-            continue
+            parts = None
         if parts is None and _ends(statement, stores) or parts is not None and not _goes_on(run, parts, stores):
             yield from _by_size(run)
             run, stores = {}, parts is not None and parts.store
