@@ -92,3 +92,14 @@ def test_a_wrapper_does_what_a_function_that_is_called_does(call, type, register
         sl.ptx.load(text).entry().run(1, 32, out)
         results.append(out.tolist())
     assert results[0] == results[1] != list(range(1000, 1032))
+
+
+def test_nothing_behind_a_return_is_executed():
+    before = f""".func (.param .b32 out) more(.param .b32 in) {{ {REGISTERS}
+ld.param.u32 %r1, [in]; add.u32 %r1, %r1, 5; st.param.b32 [out], %r1; ret;
+add.u32 %r1, %r1, 5; st.param.b32 [out], %r1; ret; }}"""
+    body = """ld.param.u64 %rd1, [kernel_param_0]; .param .b32 a; .param .b32 c;
+st.param.b32 [a], 7; call (c), more, (a); ld.param.b32 %r2, [c]; st.global.b32 [%rd1], %r2; ret;"""
+    out = np.zeros(1, np.uint32)
+    sl.ptx.load(module(body, ["u64"], before=before)).entry().run(1, 1, out)
+    assert out[0] == 12

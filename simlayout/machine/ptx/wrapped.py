@@ -15,7 +15,7 @@ from typing import Any
 
 from simlayout.machine.ptx import syntax
 
-_BESIDE = {"mov", "cvta", "atom", "red", "membar", "fence", "nanosleep", "ret"}
+_BESIDE = {"mov", "cvta", "atom", "red", "membar", "fence", "nanosleep"}
 """Opcodes of what is wrapped beside computations of lanes."""
 
 _FUSED = {"mul", "add", "sub"}
@@ -72,15 +72,13 @@ def _is_wrapper(function):
     body = [one for one in function.body or () if isinstance(one, syntax.Instruction)]
     passed = {variable.name: variable for variable in (*function.parameters, *function.returns)}
     own = [variable for variable in function.variables.values() if variable.space != "param"]
-    return (body and len(body) <= _MOST and body[-1].opcode == "ret" and not own and all(map(_is_number, passed.values()))
-            and all(_is_plain(one, passed) for one in body))
+    return (body and len(body) <= _MOST and body[-1].opcode == "ret" and body[-1].guard is None and not own
+            and all(map(_is_number, passed.values())) and all(_is_plain(one, passed) for one in body[:-1]))
 
 
 def _is_plain(instruction, passed):
     from simlayout.machine.ptx.opcodes.lanes import FORMS
 
-    if instruction.opcode == "ret":
-        return instruction.guard is None
     if instruction.opcode in _FUSED and _FLOATS.intersection(instruction.modifiers):
         return False
     if not passed.keys().isdisjoint(_symbols(instruction)):
