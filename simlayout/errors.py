@@ -71,6 +71,9 @@ class DeviceError(SimlayoutError):
 SHARED_BYTES = "shared_bytes, or --shared of `simlayout run`"
 """What asks for dynamic shared memory, in Python and at the command line, for errors."""
 
+TOGETHER = "together=True, or --together of `simlayout run`"
+"""What asks for a cooperative launch, likewise."""
+
 _BRIEF = reprlib.Repr()
 _BRIEF.maxstring, _BRIEF.maxother = 120, 60
 

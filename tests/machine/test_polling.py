@@ -58,7 +58,7 @@ def test_what_was_released_is_known_to_who_has_polled_with_acquire_and_else_it_i
 def test_polling_for_a_cta_that_has_not_started_is_an_error_that_says_together(poll):
     message = kit.fails(HazardError, handed_over, 0, poll, SETS[poll], *arrays(), grid=3)
     assert f"test_polling.py:{line_of('polls' if poll is not by_atomic else 'adds')}" in message
-    assert "2 CTAs of the grid are not resident: if it waits for one of those, pass together=True" in message
+    assert "2 CTAs of the grid are not resident: if it waits for one of those, launch it cooperatively" in message
 
 
 def test_where_all_poll_what_nobody_changes_is_a_deadlock_that_names_the_lines():

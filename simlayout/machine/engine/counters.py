@@ -11,6 +11,7 @@ know all that was released before; a store that releases knows nothing of it, an
 
 import numpy as np
 
+from simlayout.errors import TOGETHER
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.clocks import joined
 from simlayout.machine.engine.scopes import CLUSTER, CTA, GPU
@@ -22,7 +23,7 @@ MOST_KNOWN = 2**22
 """How many pairs (counter, number) are kept with releases, 32 MiB; releases after that hand on no other counters."""
 
 _TOO_MANY = ("counter too many: what later CTAs know by more than one of them is forgotten, so that a race may be told of "
-             "what is ordered; together=True orders all")
+             f"what is ordered; {TOGETHER}, orders all")
 
 _NONE = np.empty(0, np.int32)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from simlayout.errors import TOGETHER
 from simlayout.machine.engine.lanes import WarpPart
 from simlayout.machine.engine.memory import PerLane
 
@@ -67,4 +68,4 @@ class Polling(WarpPart):
         if not left:
             return ""
         some = f"{left} CTAs of the grid are" if left > 1 else "one CTA of the grid is"
-        return f" ({some} not resident: if it waits for one of those, pass together=True, a cooperative launch)"
+        return f" ({some} not resident: if it waits for one of those, launch it cooperatively: {TOGETHER})"

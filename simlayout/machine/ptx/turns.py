@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from simlayout.errors import MachineError
+from simlayout.errors import TOGETHER, MachineError
 from simlayout.machine.engine.waiting import AnyOf, Poll, waits_of
 from simlayout.machine.ptx.parts import PATIENCE
 
@@ -89,7 +89,7 @@ class PtxTurns:
             if self.left <= 0 and warp.parts:
                 warp.stand_at(warp.program.steps[warp.parts[0].at])
                 raise MachineError(f"the warp has executed {self._limit} instructions and does not end: if it should, pass "
-                                   "a larger limit=; if it waits for another CTA, together=True")
+                                   f"a larger limit=; if it waits for another CTA, {TOGETHER}")
         self.finished = not warp.parts
 
     def _look_for_a_loop(self):

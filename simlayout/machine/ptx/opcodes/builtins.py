@@ -5,7 +5,7 @@ import struct
 
 import numpy as np
 
-from simlayout.errors import MachineError
+from simlayout.errors import TOGETHER, MachineError
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.ptx import printed
 from simlayout.machine.ptx.parts import everyone
@@ -161,7 +161,7 @@ def synchronize(names, returns, arguments):
         cta = warp.cta
         if cta.grid_barrier.warps * LANES != cta.threads_padded * int(np.prod(cta.grid)):
             raise MachineError("the grid synchronizes, and its CTAs do not run at the same time: launch it cooperatively "
-                               "(together=True)")
+                               f"({TOGETHER})")
         yield cta.grid_barrier.arrive(warp)
         cta.grid_barrier.leave(warp)
         give(warp, np.zeros(32))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from simlayout.errors import MachineError
+from simlayout.errors import TOGETHER, MachineError
 from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.opcodes.builtins import BUILTINS
@@ -149,7 +149,7 @@ def trap(instruction, names):
     """trap: aborts the kernel."""
     def run(warp):
         lone = "%envreg1" in warp.program.specials.values() and not warp.space.workspace
-        why = ", as grid.sync() does without together=True" if lone else ""
+        why = f", as grid.sync() does without a cooperative launch: pass {TOGETHER}" if lone else ""
         raise MachineError(f"trap: the kernel aborts itself{why}")
     return {"run": run, "stops": True}
 
