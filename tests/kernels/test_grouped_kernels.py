@@ -236,6 +236,18 @@ COMPILED = {"rows": (128, 256, "N", "bf16", ""), "columns": (128, 128, "M", "bf1
             "promoted": (128, 64, "M", "e4m3", "128x1"), "promoted rows": (128, 128, "N", "e4m3", "1x128"),
             "integers": (128, 96, "M", "s8", "tensor")}
 """tile_m, tile_n, c_major, dtype, scaled."""
+DIRECT = {"wide": (256, 184, 3, "N", "bf16"), "in turns": (128, 184, 5, "N", "f32"), "columns": (256, 176, 3, "M", "f32")}
+"""tile_m, tile_n, stages, c_major, out."""
+
+
+@needs_tools
+@pytest.mark.parametrize("kind", sweep_but(["columns"], DIRECT))
+def test_nothing_spills_of_two_bands_that_are_stored_directly(kind, tmp_path):
+    tile_m, tile_n, stages, c_major, out = DIRECT[kind]
+    config = Hopper(tile_m, tile_n, stages, bands=2, pingpong=kind == "in turns", c_major=c_major, dtype="bf16", out=out,
+                    store="direct", grouped=True)
+    said, _ = assembled(ptx(kernel_of(config)), tmp_path)
+    assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in said and "C751" not in said
 
 
 @needs_tools

@@ -28,7 +28,7 @@ from cuda_kernels.kernels.hopper.turns import make_turns
 def make_store(config, places):
     """store(acc, smem, t, consumer, c, row, col, matrix, target): a band of 64 rows of C, by TMA, line by line or directly;
     as of `make_write`. Of a grouped product what ends with the group, and nothing of a band without rows."""
-    at_c, staging, store_direct = places.c, places.staging, make_store_direct(config)
+    at_c, staging, store_direct, (_, lines_here) = places.c, places.staging, make_store_direct(config), make_lines(config)
     store_tma = make_store_tma(config) if config.store == "tma" else None
     store_sectors = make_store_sectors(config, make_write_lines(config)) if config.store == "sectors" else None
 
@@ -41,13 +41,18 @@ def make_store(config, places):
     def store_directly(acc, smem, t, consumer, c, row, col, matrix, target):
         store_direct(acc, t, c, row, col, target[3])
 
+    def store_group_directly(acc, smem, t, consumer, c, row, col, matrix, target):
+        M, N, lines = target[3]                          # taken from where they are: else two bands spilled 8 to 332 bytes
+        store_direct(acc, here(t), c, row, col, (here(M), here(N), lines_here(lines)))
+
     def store_group(acc, smem, t, consumer, c, row, col, matrix, target):
         M, N, _ = target[3]
         if row < M and col < N:
             store_by_tma(acc, smem, t, consumer, c, row, col, N if down else M, target)
 
-    down, by_tma = config.c_major == "M", store_group if config.grouped else store_by_tma
-    return {"tma": by_tma, "sectors": store_by_sectors, "direct": store_directly}[config.store]
+    down = config.c_major == "M"
+    by_tma, directly = (store_group, store_group_directly) if config.grouped else (store_by_tma, store_directly)
+    return {"tma": by_tma, "sectors": store_by_sectors, "direct": directly}[config.store]
 
 
 def make_teller_of(config):
