@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from machine_code import assembled, needs_tools
+from tiers import sweep_but
 
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.kernels.hopper.kernel import kernel_of
@@ -19,10 +21,10 @@ def small_integers(shape, dtype, seed):
 
 
 @pytest.mark.parametrize("dtype, out, start, N, nbytes", [
-    ("f16", "f32", 0, 90, {8}), ("f16", "f32", 2, 71, {4}), ("f16", "f32", 1, 90, {4}), ("s8", "s32", 2, 90, {8}),
-    ("f16", "f16", 2, 90, {4}), ("f16", "f16", 1, 90, {2}), ("f16", "f16", 0, 71, {2})])
-def test_two_neighbours_of_a_line_of_c_are_stored_at_once_where_every_two_begin_on_their_size(dtype, out, start, N, nbytes,
-                                                                                           monkeypatch):
+    ("f16", "f32", 0, 90, {8}), ("f16", "f32", 2, 71, {4, 8}), ("s8", "s32", 2, 90, {8}),
+    ("f16", "f16", 2, 90, {4}), ("f16", "f16", 1, 90, {2}), ("f16", "f16", 0, 71, {2, 4}), ("f16", "f32", 1, 90, {4})])
+def test_two_neighbours_of_a_line_of_c_are_stored_at_once_where_they_begin_on_their_size(dtype, out, start, N, nbytes,
+                                                                                         monkeypatch):
     a, b = small_integers((M, 80), dtype, 1)[:, :K], small_integers((N, 80), dtype, 2)[:, :K].T
     around = np.zeros(M * N + 24, NUMPY[out])
     c, written, write = around[start:start + M * N].reshape(M, N), set(), GlobalPointer.write
@@ -37,3 +39,22 @@ def test_two_neighbours_of_a_line_of_c_are_stored_at_once_where_every_two_begin_
     assert trace.hazards == () and written == nbytes
     np.testing.assert_array_equal(c, a.astype(int) @ b.astype(int))
     assert not around[:start].any() and not around[start + c.size:].any()
+
+
+FULL = "alpha residual bias_n gelu multiply"
+WIDE = {
+    "scaled, in turns": dict(tile_m=64, stages=5, pingpong=True, dtype="e4m3", scaled="lines", out="bf16"),
+    "scaled": dict(tile_m=128, dtype="e4m3", scaled="lines", out="f32"),
+    "three consumers": dict(tile_m=192, tile_n=176, dtype="e4m3", scaled="lines", out="f32", epilogue=FULL, split=True,
+                            producer=1, cluster_m=2),
+    "four consumers": dict(tile_m=256, tile_n=112, dtype="e4m3", scaled="lines", out="f32", epilogue=FULL, split=True,
+                           producer=1)}
+
+
+@needs_tools
+@pytest.mark.parametrize("name", sweep_but(["scaled, in turns"], WIDE))
+def test_nothing_of_wide_tiles_spills_and_no_wgmma_waits_for_another(name, tmp_path):
+    from cuda_kernels.build.compile import ptx
+
+    said, _ = assembled(ptx(kernel_of(Hopper(**WIDE[name], store="direct"))), tmp_path)
+    assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in said and "C751" not in said

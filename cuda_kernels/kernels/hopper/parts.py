@@ -266,18 +266,19 @@ def make_store_pair(config):
 
 
 def make_paired(config):
-    """paired(first, line): whether one store may write any two neighbours whose first has an even column, of a C that begins
-    at `first` and has lines of so many bytes. TMA's C starts on 16 bytes; of a transpose they are no neighbours."""
+    """paired(at): whether one store may write the two neighbours from address `at` on. TMA's C starts on 16 bytes, as do its
+    lines; of a transpose they are no neighbours. It is asked of each two: kept for a line, the answer took a register more,
+    and tiles spilled that an epilogue of five parts and `split` leave 40 registers."""
     size = 2 * TYPES[config.out].bytes
 
-    def never(first, line):
+    def never(at):
         return False
 
-    def always(first, line):
+    def always(at):
         return True
 
-    def where_aligned(first, line):
-        return u32(first % u64(size)) + u32(line % u64(size)) == u32(0)
+    def where_aligned(at):
+        return u32(at % u64(size)) == u32(0)
 
     return never if config.c_major == "M" else always if config.store == "tma" else where_aligned
 
@@ -293,12 +294,12 @@ def make_store_quad(config):
         M, N, lines = extent
         v0, v1, v2, v3 = finish(begin(c, row, col, 0, extent), col, 0, extent, v0, v1, v2, v3)
         row_step, col_step = steps(lines)
-        at_once = paired(address_of(c), row_step)
         first = address_of(c) + u64(row) * row_step + u64(col) * col_step
         if row < M:
-            store_pair(first, col_step, v0, v1, N - col, at_once)
+            store_pair(first, col_step, v0, v1, N - col, paired(first))
         if row + 8 < M:
-            store_pair(first + u64(8) * row_step, col_step, v2, v3, N - col, at_once)
+            below = first + u64(8) * row_step
+            store_pair(below, col_step, v2, v3, N - col, paired(below))
 
     return store
 
@@ -306,15 +307,19 @@ def make_store_quad(config):
 def make_store_direct(config):
     """store(acc, t, c, row, col, extent): every thread writes its own elements; C may lie anywhere.
 
-    row, col: the first of the warpgroup's 64 rows of the tile; c, extent: as of `make_store_quad`.
+    row, col: the first of the warpgroup's 64 rows of the tile; c, extent: as of `make_store_quad`. NVVM leaves a loop over
+    32 groups as it is where they are scaled (see `make_advance`), so that there is one for each half.
     """
     store_quad, groups = make_store_quad(config), config.tile_n // 8
-    at_once = gcd(groups, 4)
+    at_once, half = gcd(groups, 4), groups // 2
     advance = make_advance(config, 4 * at_once)
 
     def store(acc, t, c, row, col, extent):
         first_row, first_col = s32(row + t // 32 * 16 + t % 32 // 4), s32(col + t % 4 * 2)
-        for j in range(groups):
+        for j in range(half):
+            store_quad(c, first_row, s32(first_col + 8 * j), extent, acc[4 * j], acc[4 * j + 1], acc[4 * j + 2],
+                       acc[4 * j + 3])
+        for j in range(half, groups):
             store_quad(c, first_row, s32(first_col + 8 * j), extent, acc[4 * j], acc[4 * j + 1], acc[4 * j + 2],
                        acc[4 * j + 3])
 
