@@ -16,7 +16,8 @@ KINDS = {
     "rows of C": {}, "columns of C": dict(c_major="M"), "f32": dict(out="f32", store="direct"),
     "f32, columns": dict(out="f32", store="direct", c_major="M"), "integers": dict(dtype="s8", out="s32", store="direct"),
     "scales of lines": dict(dtype="e4m3", scaled="lines"), "promoted": dict(dtype="e4m3", scaled="1x128"),
-    "five parts": dict(epilogue=FIVE), "five parts, scales": dict(dtype="e4m3", scaled="lines", out="bf16", epilogue=FIVE)}
+    "five parts": dict(epilogue=FIVE), "five parts, scales": dict(dtype="e4m3", scaled="lines", out="bf16", epilogue=FIVE),
+    "five parts, f32": dict(out="f32", store="direct", epilogue=FIVE)}
 KINDS |= {f"{name} parts, f32, scales": KINDS["f32, columns"] | dict(dtype="e4m3", scaled="lines", epilogue=epilogue)
           for name, epilogue in (("five", FIVE.replace("_n", "_m")), ("three", THREE), ("two", TWO))}
 CASES = [*product(KINDS, (64, 128, 256), (1,)), ("rows of C", 64, 2), ("five parts, f32, scales", 64, 2)]
@@ -35,7 +36,7 @@ def largest(kind, tile_m, resident):
 
 
 @needs_tools
-@pytest.mark.parametrize("case", sweep_but([("columns of C", 256, 1)], CASES), ids=str)
+@pytest.mark.parametrize("case", sweep_but([("columns of C", 256, 1), ("five parts, f32", 128, 1)], CASES), ids=str)
 def test_the_largest_tile_in_slices_keeps_its_sums_in_registers_and_lets_wgmma_overlap(case, tmp_path):
     said, _ = assembled(ptx(kernel_of(largest(*case))), tmp_path)
     assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in said and "C751" not in said

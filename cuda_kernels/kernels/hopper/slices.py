@@ -108,7 +108,11 @@ def make_add_slices(config, places, ctas):
         if owned > 0:
             add_up(acc, mine, t, owned)
         at_row, at_col = s32(row + t // 32 * 16 + t % 32 // 4), s32(col + t % 4 * 2 + 8 * first)
-        for i in range(most):
+        for i in range(most // 2):                       # two loops, as in `make_store_direct`
+            if i < owned:
+                store_quad(c, at_row, s32(at_col + 8 * i), extent, acc[4 * i], acc[4 * i + 1], acc[4 * i + 2],
+                           acc[4 * i + 3])
+        for i in range(most // 2, most):
             if i < owned:
                 store_quad(c, at_row, s32(at_col + 8 * i), extent, acc[4 * i], acc[4 * i + 1], acc[4 * i + 2],
                            acc[4 * i + 3])
