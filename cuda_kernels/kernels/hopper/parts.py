@@ -235,52 +235,49 @@ def make_store_tma(config):
 
 
 def make_store_pair(config):
-    """store(at, step, low, high, left, paired): two neighbours of a row of C, as far as `left` columns exist, from address
-    `at` on, `step` bytes apart. paired: whether one store may write both, whose address must be a multiple of their size.
-    Four lanes then fill a sector of 32 bytes of f32 or s32 at once; with two stores they write it twice, and int8 products
-    took 20 percent longer (geometric mean of 80 configurations on an H100: tests/data/h100_pairs.json)."""
-    of_four = {"f32": (st_global_f32, st_global_v2_f32), "s32": (st_global_b32, st_global_v2_b32)}
-    pack = cvt_rn_bf16x2_f32 if config.out == "bf16" else cvt_rn_f16x2_f32
-    one, two = of_four.get(config.out, (None, None))
+    """store(at, step, low, high, left): two neighbours of a row of C, as far as `left` columns exist, from address `at` on,
+    `step` bytes apart; the column is even.
 
-    def store_32(at, step, low, high, left, paired):
-        if left > 1 and paired:
-            two(at, low, high)
-        else:
-            if left > 0:
-                one(at, low)
-            if left > 1:
-                one(at + step, high)
+    Where their address is a multiple of their size one store writes both. Four lanes then fill a sector of 32 bytes of f32
+    or s32 at once; with two stores they write it twice, and int8 products took 20 percent longer (geometric mean of 80
+    configurations on an H100: tests/data/h100_pairs.json). It is asked of each two: kept for a line, the answer took a
+    register more, and tiles spilled that an epilogue of five parts and `split` leave 40 registers."""
+    pack, size = cvt_rn_bf16x2_f32 if config.out == "bf16" else cvt_rn_f16x2_f32, 2 * TYPES[config.out].bytes
+    of_words = {"f32": (st_global_f32, st_global_v2_f32), "s32": (st_global_b32, st_global_v2_b32)}
+    one, both = of_words.get(config.out, (None, None))
 
-    def store_16(at, step, low, high, left, paired):
+    def apart(at, step, low, high, left):
+        if left > 0:
+            one(at, low)
+        if left > 1:
+            one(at + step, high)
+
+    def packed_apart(at, step, low, high, left):
         pair = pack(high, low)
-        if left > 1 and paired:
-            st_global_b32(at, pair)
+        if left > 0:
+            st_global_b16(at, pair)
+        if left > 1:
+            st_global_b16(at + step, pair >> 16)
+
+    def packed(at, low, high):
+        st_global_b32(at, pack(high, low))
+
+    one_by_one, together = (apart, both) if one else (packed_apart, packed)
+
+    def whole(at, step, low, high, left):
+        if left > 0:                                     # TMA's lines start on 16 bytes, and so no pair ends a line
+            together(at, low, high)
+
+    def where_aligned(at, step, low, high, left):
+        aligned = u32(at % u64(size)) == u32(0)          # first: behind `left > 1` it is a branch more, and spilled
+        if left > 1 and aligned:
+            together(at, low, high)
         else:
-            if left > 0:
-                st_global_b16(at, pair)
-            if left > 1:
-                st_global_b16(at + step, pair >> 16)
+            one_by_one(at, step, low, high, left)
 
-    return store_32 if config.out in of_four else store_16
-
-
-def make_paired(config):
-    """paired(at): whether one store may write the two neighbours from address `at` on. TMA's C starts on 16 bytes, as do its
-    lines; of a transpose they are no neighbours. It is asked of each two: kept for a line, the answer took a register more,
-    and tiles spilled that an epilogue of five parts and `split` leave 40 registers."""
-    size = 2 * TYPES[config.out].bytes
-
-    def never(at):
-        return False
-
-    def always(at):
-        return True
-
-    def where_aligned(at):
-        return u32(at % u64(size)) == u32(0)
-
-    return never if config.c_major == "M" else always if config.store == "tma" else where_aligned
+    if config.c_major == "M":                            # neighbours of the transpose are none of C's
+        return one_by_one
+    return whole if config.store == "tma" else where_aligned
 
 
 def make_store_quad(config):
@@ -288,7 +285,7 @@ def make_store_quad(config):
     column) and (row + 8, column + 1) of C as far as they exist, as four neighbouring accumulators hold them; the column is
     even. c, and in extent, (M, N, lines), the lines: as of `epilogue`."""
     steps, (begin, finish), address_of = make_steps(config), make_finish(config), make_address_of(config)
-    store_pair, paired = make_store_pair(config), make_paired(config)
+    store_pair = make_store_pair(config)
 
     def store(c, row, col, extent, v0, v1, v2, v3):
         M, N, lines = extent
@@ -296,10 +293,9 @@ def make_store_quad(config):
         row_step, col_step = steps(lines)
         first = address_of(c) + u64(row) * row_step + u64(col) * col_step
         if row < M:
-            store_pair(first, col_step, v0, v1, N - col, paired(first))
+            store_pair(first, col_step, v0, v1, N - col)
         if row + 8 < M:
-            below = first + u64(8) * row_step
-            store_pair(below, col_step, v2, v3, N - col, paired(below))
+            store_pair(first + u64(8) * row_step, col_step, v2, v3, N - col)
 
     return store
 
