@@ -8,7 +8,7 @@ from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.kernels.hopper.kernel import HOPPER_KERNELS, kernel_of
 from cuda_kernels.kernels.tutorial import tutorial
 from cuda_kernels.kernels.warptile import warptile
-from simlayout.errors import SimlayoutError
+from simlayout.errors import SimlayoutError, brief
 from simlayout.kernel import Kernel
 from simlayout.wording import meant
 
@@ -16,9 +16,11 @@ from simlayout.wording import meant
 class Kernels(dict[str, Kernel]):
     """Kernels by name. A name that is not among them is refused with the known ones, and with what is near."""
 
-    def __missing__(self, name):
+    def __getitem__(self, name):
+        if isinstance(name, str) and name in self:
+            return super().__getitem__(name)
         file = "; files are run by `simlayout run`" if PurePath(str(name)).suffix else ""
-        raise SimlayoutError(f"unknown kernel {name!r}{meant(name, self)}; known: {', '.join(self)}{file}")
+        raise SimlayoutError(f"unknown kernel {brief(name)}{meant(name, self)}; known: {', '.join(self)}{file}")
 
     def __repr__(self):
         """Their names.

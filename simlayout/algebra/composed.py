@@ -14,7 +14,7 @@ Sw<1,3,3> o Sw<3,3,5> o (16,64):(64,1)
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import overload
+from typing import Any, NoReturn, overload
 
 import numpy as np
 
@@ -42,6 +42,10 @@ class Layer:
 
     def __rmatmul__(self, outer: Layout) -> "Composed":
         return compose(outer, self) if isinstance(outer, Layout) else NotImplemented
+
+    def __getitem__(self, index: Any) -> NoReturn:
+        """Brackets take modes of a Layout; what a layer permutes has none."""
+        raise LayoutError(f"{self} has no modes to be taken by [...]; the offset of an element is a call, as in tile(3, 4)")
 
     def __format__(self, spec):
         """As of its text."""

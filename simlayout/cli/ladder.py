@@ -25,7 +25,8 @@ NOTES = """
     """
 
 SIZES = (8192,)
-"""The default."""
+ROUNDS = 5
+"""The defaults, of products on a GPU."""
 
 CPU_DEPTH = 96
 """K of the products on the CPU machine: three chunks."""
@@ -37,7 +38,8 @@ def describe(parser):
     add_own(parser, "tutorial", nargs="?", metavar="NAME", values=_tutorials,
             help="MatmulTutorial, cuda_hgemm, simlayout or fast.cu (default: all)")
     add(parser, "--sizes")
-    add(parser, "--cpu", "--rounds", "--plot", "--json")
+    add(parser, "--rounds", default=None)
+    add(parser, "--cpu", "--plot", "--json")
 
 
 def _tutorials():
@@ -50,11 +52,8 @@ def ladder(options):
         raise SimlayoutError(f"no ladder {options.tutorial!r}{meant(options.tutorial, _tutorials())}: choose "
                              f"{', '.join(_tutorials())}")
     on_gpu = options.device != "cpu" and registry.gpu_problem() is None
-    if options.plot and not on_gpu:
-        raise SimlayoutError("--plot draws measured times, and there is no GPU to measure on")
-    if options.sizes and not on_gpu:
-        raise SimlayoutError("--sizes are of products on a GPU, and on the CPU machine each rung multiplies one tile: leave "
-                             "out --sizes")
+    if not on_gpu:
+        _refuse_times(options)
     say = teller(options.json)
     rungs = registry.rungs(options.tutorial)
     column = max(map(len, (head(0).split("  ")[0], *(rung.label for rung in rungs))))
@@ -90,10 +89,18 @@ def line(rung, column):
     return FORM.format(rung.label, column, shared, f"{mma:.0f}", published, excess)
 
 
+def _refuse_times(options):
+    """SimlayoutError for an option of what only a GPU does."""
+    given = {"--sizes": options.sizes, "--rounds": options.rounds, "--plot": options.plot}
+    if names := [name for name, value in given.items() if value]:
+        raise SimlayoutError("only what is measured on a GPU has sizes, rounds and a picture of its times, and on the CPU "
+                             f"machine each rung multiplies one tile: leave out {' and '.join(names)}")
+
+
 def _measure(options, say):
     only = (options.tutorial,) if options.tutorial else ()
-    chosen = registry.BenchChoice(("ladder",), tuple(options.sizes or SIZES), only, options.rounds, json=options.json,
-                                  plot=options.plot)
+    chosen = registry.BenchChoice(("ladder",), tuple(options.sizes or SIZES), only, options.rounds or ROUNDS,
+                                  json=options.json, plot=options.plot)
     registry.bench(chosen, say)
     return 0
 

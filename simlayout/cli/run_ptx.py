@@ -265,9 +265,9 @@ def _described(array, changed):
 
 def _report(entry, options, trace, arrays, changed, wrong, saved):
     """What `--json` holds."""
-    total, callers = trace.total(), callers_of(entry)
+    total = trace.total()
     return {**_launch(entry, options), "lines": [line.as_dict() for line in trace.source_lines(ptx=options.lines == "ptx")],
-            "accesses": [{**vars(c), "excess": c.excess, "callers": callers.get(c.ptx_line, ())} for c in trace.lines],
+            "accesses": accesses_of(entry, trace),
             "totals": trace.totals(), "total": {**vars(total), "excess": total.excess},
             "hazards": [h.as_dict() for h in trace.hazards],
             "notes": trace.notes, "unexpected": wrong, "saved": saved,
@@ -275,7 +275,8 @@ def _report(entry, options, trace, arrays, changed, wrong, saved):
                        for name, a in arrays.items()}}
 
 
-def callers_of(entry):
-    """{line of the PTX of an Entry: (file, line) of the calls that it was inlined at, the nearest first}."""
+def accesses_of(entry, trace):
+    """What `--json` holds of each access; callers: (file, line) of the calls that it was inlined at, the nearest first."""
     bodies = (entry.module.syntax.functions[name].body for name in entry.functions)
-    return {one.line: one.site.callers for body in bodies for one in body if getattr(one, "site", None) is not None}
+    callers = {one.line: one.site.callers for body in bodies for one in body if getattr(one, "site", None) is not None}
+    return [{**vars(c), "excess": c.excess, "callers": callers.get(c.ptx_line, ())} for c in trace.lines]

@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from simlayout.arguments import typed
 from simlayout.errors import SimlayoutError
@@ -13,9 +12,6 @@ from simlayout.programs.declarations import Edit
 from simlayout.programs.mend import Mend
 from simlayout.shown import Shown
 from simlayout.wording import counted
-
-if TYPE_CHECKING:
-    from simlayout.machine.engine.trace import Trace
 
 Place = tuple[str, int]
 
@@ -88,15 +84,6 @@ def predictions(path: str | Path) -> list[Prediction]:
     if not found:
         raise SimlayoutError(f"--trace {path}: the program launched no kernel")
     return found
-
-
-def of_trace(trace: "Trace", name: str, grid: Iterable[int], block: Iterable[int],
-             callers: dict[int, tuple[Place, ...]] | None = None) -> Prediction:
-    """The Prediction of a Trace of PTX, of the kernel `name` launched with grid and block, one to three ints each. callers:
-    {line of the PTX: (file, line) of the calls that it was inlined at}."""
-    accesses = [{**vars(c), "callers": (callers or {}).get(c.ptx_line, ())} for c in trace.lines]
-    return _of_entry({"entry": name, "grid": grid, "block": block, "accesses": accesses,
-                      "lines": [line.as_dict() for line in trace.source_lines()]})
 
 
 def _of_entry(made):

@@ -53,11 +53,6 @@ class Rearrangement(Shown):
         return self.after == self.access.instructions() * len(self.access.row.groups)
 
     @property
-    def optimal(self) -> bool:
-        """Whether no order takes fewer."""
-        return self.after == self.least
-
-    @property
     def registers(self) -> np.ndarray | None:
         """int64 [32, registers]: the register of its own from which each lane takes each register; None where values must
         move between lanes, or halves of registers apart from one another."""

@@ -127,7 +127,6 @@ mbarrier_expect = Instruction(lambda warp, address, nbytes: warp.mbarrier_arrive
 mbarrier_arrive_remote = Instruction(lambda warp, address, cta: warp.mbarrier_arrive_remote(address, cta))
 mbarrier_wait = Instruction(lambda warp, address, parity: warp.mbarrier_wait(address, parity))
 copies_arrive = Instruction(lambda warp, address: warp.copies_arrive(address, adds=False))
-mbarrier_test = Instruction(lambda warp, address, parity: warp.mbarrier_test(address, parity))
 fence_mbarrier_init = Instruction(lambda warp: warp.fence_mbarrier_init())
 fence_proxy_async = Instruction(lambda warp: warp.fence_proxy_async())
 tma_load = Instruction(lambda warp, tensor, coords, at, mbarrier: warp.tma_load(tensor, coords, at, mbarrier))
@@ -182,16 +181,6 @@ def red_relaxed(warp, pointer, value):
     """red.relaxed.add of one word per lane, all different."""
     held = pointer.peek(warp.active, 4).view(np.int32)[:, 0]
     pointer.write(warp.active, words(held + value), strong=True)
-
-
-@Instruction
-def ld_acquire(warp, pointer):
-    return warp.load_acquire(pointer, 4).view(np.int32)[:, 0].astype(np.int64)
-
-
-@Instruction
-def st_release(warp, pointer, value):
-    warp.store_release(pointer, words(value))
 
 
 @Instruction

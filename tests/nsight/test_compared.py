@@ -3,6 +3,8 @@
 import json
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import given
@@ -11,10 +13,11 @@ from ncu_reports import REPORTS, recorded, unpacked
 
 from cuda_kernels.conformance.foreign import ROWS
 from simlayout import ptx
-from simlayout.cli.run_ptx import callers_of
+from simlayout.cli.run_ptx import accesses_of
+from simlayout.cli.text import json_text
 from simlayout.errors import SimlayoutError
 from simlayout.nsight.compared import DIFFERENT, EQUAL, MISREAD, NOT_COMPARED, compare
-from simlayout.nsight.predicted import BOUNDED, LOOP, Prediction, Sums, of_trace, predictions
+from simlayout.nsight.predicted import BOUNDED, LOOP, Prediction, Sums, predictions
 from simlayout.nsight.reports import Launch, launches
 from simlayout.nsight.source_page import Counted
 
@@ -36,9 +39,15 @@ def ran(name):
 
 
 def prediction(name):
-    """Of a row."""
+    """Of a row, as `simlayout run --json` writes it."""
     entry, trace = ran(name)
-    return of_trace(trace, entry.name, ROWS[name].grid, ROWS[name].block, callers_of(entry))
+    with TemporaryDirectory() as folder:
+        file = Path(folder, "run.json")
+        file.write_text(json_text({"entry": entry.name, "grid": ROWS[name].grid, "block": ROWS[name].block,
+                                   "accesses": accesses_of(entry, trace),
+                                   "lines": [line.as_dict() for line in trace.source_lines()]}))
+        (one,) = predictions(file)
+    return one
 
 
 def test_every_report_in_the_folder_is_compared():

@@ -38,7 +38,7 @@ def rows_at(instruction, groups):
 @pytest.mark.parametrize("instruction", ["ldmatrix.x4", "ldmatrix.x4.trans", "stmatrix.x4", "stmatrix.x4.trans"])
 def test_a_16x16_tile_needs_no_other_layout_but_another_order_and_an_exchange_of_registers(instruction):
     made = rearrange(square(16, instruction))
-    assert (made.before, made.after, made.least) == (8, 4, 4) and made.conflict_free and made.optimal and made.helps
+    assert (made.before, made.after, made.least) == (8, 4, 4) and made.conflict_free and made.helps
     moved = LANES % 4 >= 2 if instruction.endswith("trans") else LANES >= 16
     assert made.registers.tolist() == [[2, 3, 0, 1] if m else [0, 1, 2, 3] for m in moved]
     assert made.certificate.excess == 0 and "wavefronts: 8 in the order of the lanes, no order below 4" in \

@@ -4,7 +4,6 @@ PTX ISA, Memory Consistency Model: what a thread did and knew before it released
 later. Strong accesses do not race with one another; with plain ones they do, as plain ones among themselves.
 """
 
-
 import numpy as np
 
 from simlayout.hardware.tables.arch import LANES
@@ -54,34 +53,11 @@ class AtomicTwins(WarpPart):
                 if release is not None:
                     place.acquire(self.cta.clocks, self.threads(np.array([lane])), release)
 
-    def load_acquire(self, pointer: GlobalPointer, nbytes: int) -> np.ndarray:
-        """ld.acquire.gpu: uint8 [32, nbytes], as a strong read. A lane that finds what the last release at its address left
-        knows what was released by it."""
-        data = pointer.read(self.active, nbytes, strong=True)
-        for lane in np.flatnonzero(self.active).tolist():
-            place = self._counter(pointer, lane)
-            if place is not None and place.releases and place.releases[-1].value == _number(data[lane]):
-                place.acquire(self.cta.clocks, self.threads(np.array([lane])), place.releases[-1])
-        return data
-
-    def store_release(self, pointer: GlobalPointer, data: np.ndarray) -> None:
-        """st.release.gpu: stores uint8 [32, nbytes] in the active lanes, and releases what each of them did and knew."""
-        pointer.write(self.active, data, strong=True)
-        for lane in np.flatnonzero(self.active).tolist():
-            place = self._counter(pointer, lane)
-            if place is not None:
-                place.release(self.cta.clocks, self.threads(np.array([lane])), _number(data[lane]), starts=True)
-
     def _counter(self, pointer, lane):
         """What was released where a lane points; None where nobody looks for hazards."""
         if self.cta.shadow is None:
             return None
         return self.cta.launch.counters.at(pointer.start + int(pointer.addresses()[lane]))
-
-
-def _number(bytes):
-    """The unsigned integer that uint8 [n] are in memory."""
-    return int.from_bytes(bytes.tobytes(), "little")
 
 
 def _first_to_reach(wanted, releases):

@@ -293,20 +293,6 @@ class MbarrierTwins(WarpPart):
                         (self.seen_relaxed if relaxed else self.seen)(lanes, phase)
         return done
 
-    def mbarrier_test(self, address: PerLane, parity: PerLane) -> np.ndarray:
-        """mbarrier.test_wait.parity, once: bool [32], of the active lanes those that find the phase of this parity complete,
-        and so know what came before."""
-        instruction, done = "mbarrier.test_wait.parity", np.zeros(LANES, bool)
-        for at, lanes in self._mbarrier_lanes(instruction, address):
-            mbarrier = self.mbarrier_at(instruction, at)
-            mbarrier.checked(self, instruction, lanes)
-            phase = mbarrier.phase(int(self.agree(np.broadcast_to(parity, LANES), "the parity of an mbarrier")) & 1)
-            done[lanes] = phase.done
-            if phase.done and phase.clock is not None:
-                self.seen(lanes, phase)
-            self.polled(at, done, mbarrier)
-        return done
-
     def mbarrier_at(self, instruction: str, address: int, cta: Any = None) -> Mbarrier:
         """The Mbarrier at a byte address of a CTA (this one)."""
         mbarrier = (cta or self.cta).mbarriers.get(address)

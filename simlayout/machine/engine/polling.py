@@ -34,8 +34,8 @@ class Polling(WarpPart):
         self._variables: list | None = None
         self.waiting, self.polls, self.pause = None, False, None
 
-    def polled(self, where: PerLane, data: np.ndarray, mbarrier: Any = None) -> None:
-        """The warp has read data at some addresses (arrays or numbers). mbarrier: the Mbarrier, if it has looked at one."""
+    def polled(self, where: PerLane, data: np.ndarray) -> None:
+        """The warp has read data at some addresses (arrays or numbers)."""
         if self.pause is None:
             return
         launch = self._launch
@@ -50,7 +50,7 @@ class Polling(WarpPart):
             self._streak, self._turns = 0, self._turns + 1
             before, self._variables = self._variables, self.variables()
             self.idle = before == self._variables or self._turns > MOST_TURNS
-            self.waiting = (lambda changes=launch.changes: launch.changes != changes), self.poll_text, mbarrier
+            self.waiting = (lambda changes=launch.changes: launch.changes != changes), self.poll_text, None
             self.polls = True
             self.pause()
             self.waiting, self.polls = None, False
