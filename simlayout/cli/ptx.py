@@ -47,7 +47,7 @@ def ptx(options):
 def _held(entry):
     """What is shown of an Entry."""
     instructions, shared = _counted(entry)
-    return {"name": entry.name, "parameters": [_parameter(entry, p) for p in entry.parameters],
+    return {"name": entry.name, "called": entry.called, "parameters": [_parameter(entry, p) for p in entry.parameters],
             "required_block": entry.required_block, "most_threads": entry.most_threads,
             "required_cluster": entry.required_cluster, "shared_bytes": entry.static_shared,
             "dynamic_shared": entry.has_dynamic_shared, "functions": entry.functions[1:],
@@ -103,9 +103,7 @@ def _text(held):
 
 
 def _entry(entry):
-    from simlayout.machine.ptx.cxx_names import cxx_name
-
-    called = cxx_name(entry["name"])
+    called = entry["called"]
     yield field("entry", called if called == entry["name"] else f"{called}, which is {entry['name']}")
     yield field("parameters", ", ".join(p["text"] for p in entry["parameters"]) or "none")
     yield field("block", _block(entry))
@@ -113,8 +111,9 @@ def _entry(entry):
     if entry["functions"]:
         yield field("calls", ", ".join(entry["functions"]))
     total = sum(entry["instructions"].values())
-    listed = ", ".join(f"{name} {n}" for name, n in entry["instructions"].items())
-    yield field("instructions", f"{total}: {listed}")
+    together = "\N{NO-BREAK SPACE}"                     # a name stays beside its number
+    listed = ", ".join(f"{name}{together}{n}" for name, n in entry["instructions"].items())
+    yield field("instructions", f"{total}: {listed}").replace(together, " ")
     if entry["shared"]:
         yield field("", "shared memory, by line:")
     for row in entry["shared"]:

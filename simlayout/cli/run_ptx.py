@@ -18,7 +18,7 @@ from simlayout.cli.text import cut, field, fit, tell
 from simlayout.errors import HazardError, SimlayoutError
 from simlayout.files import STDIO, check_folder, check_writable, make_folder, write_whole
 from simlayout.progress import progress
-from simlayout.wording import by
+from simlayout.wording import are, by, counted
 
 NOTES = f"""
     Of PTX: that of any compiler, nvcc -ptx -lineinfo, Triton's .asm["ptx"], numba.cuda.compile_ptx. Each parameter of the
@@ -96,6 +96,7 @@ def run(options):
     entry.check()
     given_ones = [given(text, np.random.default_rng([options.seed, i])) for i, text in enumerate(options.arg)]
     arguments = related(_named(entry, given_ones))
+    _check_number(entry, arguments)
     arrays = {a.name: a for argument in arguments for a in argument.all() if a.array is not None}
     expected = {name: _expected(arrays, name, file) for name, file in options.expect}
     targets = _targets(options.save, arrays)
@@ -122,6 +123,15 @@ def _only(module):
         raise SimlayoutError(f"{module.syntax.path} has {len(names)} entries: choose one with --entry, as in --entry "
                              f"{shlex.quote(names[0])}; there are {', '.join(names)}")
     return module.entry()
+
+
+def _check_number(entry, given):
+    """SimlayoutError if there is not an --arg for each parameter."""
+    if len(given) != len(entry.parameters):
+        raise SimlayoutError(f"{entry.called} takes {counted(len(entry.parameters), 'argument')} "
+                             f"({', '.join(map(entry.described, entry.parameters))}), and {len(given)} {are(len(given))} "
+                             "given: give an --arg for each, in this order, as in --arg A=f32[64,64]:normal for a pointer "
+                             "and --arg 64 for a number")
 
 
 def source_of(given: str) -> str | Path:
@@ -187,7 +197,7 @@ def _executed(entry, options, values):
 
     block = options.block or entry.required_block
     if block is None:
-        raise SimlayoutError(f"{entry.name} does not tell its block: give --block")
+        raise SimlayoutError(f"{entry.called} does not tell its block: give --block, as in --block 256 or --block 32,8")
     quiet = redirect_stdout(sys.stderr) if options.json == STDIO else nullcontext()      # what printf of the kernel prints
     with quiet, progress("CTAs") as moved:
         return entry.run(options.grid, block, *values, shared_bytes=options.shared, cluster=options.cluster,
@@ -245,7 +255,7 @@ def _launch(entry, options):
 
 def _text(entry, options, trace, arrays, changed, wrong, saved):
     told = _launch(entry, options)
-    lines = [field("entry", entry.name), field("launch", f"grid {by(told['grid'])}, block {by(told['block'])}, "
+    lines = [field("entry", entry.called), field("launch", f"grid {by(told['grid'])}, block {by(told['block'])}, "
                                                f"{options.shared} bytes of dynamic shared memory"), ""]
     lines += [cut(line) if line[:6].strip().isdigit() else fit(line)
               for line in trace.listing(options.lines != "shared", ptx=options.lines == "ptx").splitlines()]

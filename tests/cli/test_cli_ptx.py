@@ -94,6 +94,26 @@ def test_ptx_lists_what_the_machine_cannot_execute_and_exits_with_1(capsys, fold
     assert "frobnicate.b32 (line 9, 2 times)" in refused(capsys, "run", "k.ptx", "--block", "32")
 
 
+def test_a_kernel_of_cxx_is_shown_as_its_source_has_it_and_what_its_parameters_are(capsys, folder):
+    (folder / "k.ptx").write_text(module("ret;", ["u64", "u64", "u32"], "_Z4rowsI6__halfEvPKT_PS1_i"))
+    parameters = "param_0: const __half*, param_1: __half*, param_2: int"
+    said = printed(capsys, "ptx", "k.ptx")
+    assert "rows<__half>, which is _Z4rowsI6__halfEvPKT_PS1_i" in said and f"parameters    {parameters}\n" in said
+    assert answered(capsys, "ptx", "k.ptx")["entries"][0]["called"] == "rows<__half>"
+    told = refused(capsys, "run", "k.ptx", "--block", "32", "--arg", "A=f16[64]")
+    assert f"rows<__half> takes 3 arguments ({parameters}), and 1 is given: give an --arg for each, in this order" in told
+    given = "--arg f16[64] --arg f16[64] --arg 64".split()
+    assert "rows<__half> does not tell its block: give --block, as in --block 256" in refused(capsys, "run", "k.ptx", *given)
+    assert printed(capsys, "run", "k.ptx", "--block", "32", *given).startswith("entry         rows<__half>\n")
+
+
+@pytest.mark.parametrize("columns", range(40, 120, 7))
+def test_ptx_never_parts_the_name_of_an_instruction_from_its_number(capsys, columns, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    said = printed(capsys, "ptx", "transpose.ptx").split("instructions  ")[1].split("shared memory")[0]
+    assert all(not line.strip() or line.rstrip(" ,")[-1].isdigit() for line in said.splitlines())
+
+
 def test_of_a_file_with_a_kernel_that_cannot_be_executed_another_one_runs(capsys, folder):
     other = module("frobnicate.b32 %r1, %r2;\nret;", name="strange").partition(".visible")
     (folder / "k.ptx").write_text(module("ret;", name="plain") + other[1] + other[2])

@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import linecache
 
 import numpy as np
 import pytest
@@ -47,6 +48,19 @@ def executed(trace, function, text):
 
 def traced(n=5, warps=2):
     return run(kernel, 1, 32 * warps, np.zeros(32 * warps, np.int32), n, shared_bytes=1024, hazards="off")
+
+
+def test_files_that_access_shared_memory_come_first():
+    def another(out):
+        st_shared(0, 1)
+        st_global(out, outside(1))
+
+    scope = {}
+    exec(compile("def outside(x):\n    return x + 1\n", "/a/header.py", "exec"), scope)
+    linecache.cache["/a/header.py"] = 0, None, ["def outside(x):\n", "    return x + 1\n"], "/a/header.py"
+    outside = scope["outside"]
+    trace = run(another, 1, 32, np.zeros(1, np.int32), shared_bytes=4, hazards="off")
+    assert [block.splitlines()[0] for block in trace.listing().split("\n\n")[:2]] == [__file__, "/a/header.py"]
 
 
 def test_every_executed_statement_is_counted_once_per_warp():

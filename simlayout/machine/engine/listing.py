@@ -114,8 +114,8 @@ def line_text(file, line):
 def listing(trace, every_line=True, ptx=False):
     """The text of `Trace.listing`."""
     lines = [s for s in source_lines(trace, ptx) if every_line or s.instructions]
-    blocks = []
-    for file in dict.fromkeys(s.file for s in lines):
+    blocks, counted = [], {s.file for s in lines if s.instructions}
+    for file in sorted({s.file for s in lines}, key=lambda file: (file not in counted, file)):      # headers come last
         rows = [_row(s) for s in lines if s.file == file]
         blocks.append("\n".join([file, FORM.format(*HEAD), *rows]))
     total = trace.total()

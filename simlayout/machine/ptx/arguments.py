@@ -80,7 +80,7 @@ def packed(entry, args, space):
             pass                                         # one that needs a closer look
     parameters = entry.parameters
     if len(args) != len(parameters):
-        raise MachineError(f"{entry.name} takes {counted(len(parameters), 'argument')} "
+        raise MachineError(f"{entry.called} takes {counted(len(parameters), 'argument')} "
                            f"({', '.join(map(entry.described, parameters))}), and {len(args)} {are(len(args))} given: pass "
                            "an array (or None) for a pointer, a number for a scalar, bytes for a struct")
     made = bytearray()
@@ -90,11 +90,11 @@ def packed(entry, args, space):
             data = _bytes_of(parameter, value, space)
         except (MachineError, TypeError, ValueError, OverflowError) as error:
             what = f"argument {i} of {len(args)} ({entry.described(parameter)})"
-            raise MachineError(f"{entry.name}: {what}: {error}") from None
+            raise MachineError(f"{entry.called}: {what}: {error}") from None
         if isinstance(value, np.ndarray) and not parameter.shape:
             wrong = misfit(entry.types[i - 1], value.dtype) if entry.types else ""
             if wrong:
-                raise MachineError(f"{entry.name}: argument {i} of {len(args)}: {wrong}")
+                raise MachineError(f"{entry.called}: argument {i} of {len(args)}: {wrong}")
             space.passed(value, i, entry.known_as(parameter))
         made += data
     return np.frombuffer(bytes(made), np.uint8)

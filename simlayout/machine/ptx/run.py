@@ -18,6 +18,7 @@ from simlayout.machine.engine.listing import Later, SourceLine
 from simlayout.machine.engine.trace import Trace
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.arguments import form_of, packed
+from simlayout.machine.ptx.cxx_names import cxx_name
 from simlayout.machine.ptx.cxx_types import parameter_types
 from simlayout.machine.ptx.doubts import Before, Doubt, Doubts, TooLong, in_two_steps
 from simlayout.machine.ptx.faults import refusal, summed
@@ -41,16 +42,18 @@ MOST_WARPS = 2**14
 class Entry:
     """A kernel of a Module.
 
-    module: what of that is Loaded. name: as the PTX has it. parameters: a `syntax.Variable` each, in order; types: their
-    types in C++, None where the name does not tell. required_block: (x, y, z) of .reqntid, or None; most_threads: of
-    .maxntid, or None; required_cluster: (x, y, z) of .reqnctapercluster, or None. static_shared: bytes of shared memory that
-    it declares; has_dynamic_shared: whether it also uses what `run` gives as shared_bytes.
+    module: what of that is Loaded. name: as the PTX has it; called: as its source has it, if that can be read off it.
+    parameters: a `syntax.Variable` each, in order; types: their types in C++, None where the name does not tell.
+    required_block: (x, y, z) of .reqntid, or None; most_threads: of .maxntid, or None; required_cluster: (x, y, z) of
+    .reqnctapercluster, or None. static_shared: bytes of shared memory that it declares; has_dynamic_shared: whether it also
+    uses what `run` gives as shared_bytes.
     shared_variables: {name: (where it begins, bytes)} of that which it declares. variables: names of those in global and
     constant memory that it can reach.
     """
 
     def __init__(self, module: Loaded, function: syntax.Function):
         self.module, self.name, self.parameters = module, function.name, function.parameters
+        self.called = cxx_name(function.name)
         self.function, self.form = function, form_of(function.parameters)
         told = function.directives
         self.required_block = (*told["reqntid"], 1, 1)[:3] if "reqntid" in told else None
@@ -73,15 +76,16 @@ class Entry:
         if self.static_shared or self.has_dynamic_shared:
             sizes = [counted(self.static_shared, "byte")] * bool(self.static_shared) + ["dynamic"] * self.has_dynamic_shared
             rest.append(f"shared memory: {' and '.join(sizes)}")
-        return f"<entry {self.name}({given}){''.join(f', {each}' for each in rest)}>"
+        return f"<entry {self.called}({given}){''.join(f', {each}' for each in rest)}>"
 
     def __reduce__(self):
         return self.module.__reduce__()                  # refuses
 
     def described(self, parameter: syntax.Variable) -> str:
-        """A parameter as text: its name without that of the entry, and its type or size."""
-        name = self._own_name(parameter)
-        return f"{name}: {counted(parameter.bytes, 'byte')}" if parameter.shape else f"{name}: .{parameter.type}"
+        """A parameter as text: its name without that of the entry, and its type, that of C++ if it is known, or size."""
+        of_cxx = self.types[self.parameters.index(parameter)] if self.types is not None else ""
+        size = counted(parameter.bytes, "byte") if parameter.shape else "" if of_cxx else f".{parameter.type}"
+        return f"{self._own_name(parameter)}: {', '.join(filter(None, (of_cxx, size)))}"
 
     def known_as(self, parameter: syntax.Variable) -> str:
         """The name of a parameter in its source, "" where a compiler has numbered it."""
@@ -231,14 +235,15 @@ class Entry:
     def _cluster(self, cluster):
         given, required = three_of(cluster, "cluster"), self.required_cluster
         if required is not None and given not in ((1, 1, 1), required):
-            raise MachineError(f"{self.name} requires clusters of {required} CTAs (.reqnctapercluster), not {given}")
+            raise MachineError(f"{self.called} requires clusters of {required} CTAs (.reqnctapercluster), not {given}")
         return required or given
 
     def _check(self, shape):
         if self.required_block is not None and shape.block != self.required_block:
-            raise MachineError(f"{self.name} requires blocks of {self.required_block} threads (.reqntid), not {shape.block}")
+            raise MachineError(f"{self.called} requires blocks of {self.required_block} threads (.reqntid), not "
+                               f"{shape.block}")
         if self.most_threads is not None and prod(shape.block) > self.most_threads:
-            raise MachineError(f"{self.name} takes blocks of at most {self.most_threads} threads (.maxntid), not "
+            raise MachineError(f"{self.called} takes blocks of at most {self.most_threads} threads (.maxntid), not "
                                f"{prod(shape.block)}")
 
     def _registers(self, shape):
