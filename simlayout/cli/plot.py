@@ -78,8 +78,9 @@ def _check_options(options, kind):
     for name in dict.fromkeys(name for other in KINDS.values() for name in other.takes):
         if name not in kind.takes and getattr(options, name) != options.parser.get_default(name):
             flag = "--with" if name == "other" else f"--{name}" if len(name) > 1 else f"-{name}"
-            fit = ", ".join(other.name for other in KINDS.values() if name in other.takes)
-            raise SimlayoutError(f"{flag} is of --kind {fit}, not of {kind.name}: leave it out, or draw another kind")
+            fit = [other.name for other in KINDS.values() if name in other.takes]
+            raise SimlayoutError(f"{flag} is of --kind {', '.join(fit)}, not of {kind.name}: leave it out, or give --kind "
+                                 f"{' or '.join(fit)}")
     if "dtype" in kind.takes:
         instruction = options.layout in fragments() or re.match(r"(wgmma|tcgen05)\.|m\d+n\d+k\d", options.layout)
         for known, what, other in ((options.layout in kernels(), "a kernel", "plan or pipeline"),

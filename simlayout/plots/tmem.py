@@ -26,7 +26,7 @@ def accumulator_panel(made: Accumulator, cta: int = 0) -> Panel:
 
     >>> panel = accumulator_panel(accumulator(64, 256))
     >>> [box.text for box in panel.boxes[:2]], panel.title
-    (['m 0-15, n 0-255', 'm 16-31, n 0-255'], 'F: M 64, N 256')
+    (['m 0-15, n 0-255', 'm 16-31, n 0-255'], 'layout F: M 64, N 256')
     """
     require(Accumulator, "accumulator_panel", made)
     path, part = made.path, made.columns
@@ -37,7 +37,7 @@ def accumulator_panel(made: Accumulator, cta: int = 0) -> Panel:
             text = f"m {m}-{m + ROWS - 1}, n {n}-{n + part - 1}"
             boxes.append(Box(column / part * wide, lane / ROWS, wide, 1, n // part, text))
     ctas = f", 2 CTAs, CTA {cta}" if path.ctas > 1 else ""
-    title = f"{made.letter}: M {path.m}, N {made.n}{ctas}{', .ws' * path.ws}{', sparse' * bool(path.sparse)}"
+    title = f"layout {made.letter}: M {path.m}, N {made.n}{ctas}{', .ws' * path.ws}{', sparse' * bool(path.sparse)}"
     rows = tuple((i + 0.5, f"{ROWS * i}-{ROWS * i + ROWS - 1}") for i in range(TMEM_LANES // ROWS))
     legend = ((tuple(range(path.parts)), "m, n: rows and columns of D; colour: the part of N"),)
     return Panel(title, wide, TMEM_LANES // ROWS, boxes, ((wide / 2, f"0-{part - 1}"),), rows, legend=legend,
@@ -78,7 +78,7 @@ def scale_panels() -> list[Panel]:
 def accumulators() -> list[Panel]:
     """The Panels of all dense accumulators of N = 256: M 128, 64 and 32, by one CTA or two.
 
-    >>> [panel.title.split(":")[0] for panel in accumulators()]
+    >>> [panel.title[7] for panel in accumulators()]
     ['D', 'F', 'E', 'G', 'B']
     """
     made = [accumulator(128, 256), accumulator(64, 256), accumulator(64, 256, ws=True), accumulator(32, 256, ws=True),

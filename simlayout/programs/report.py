@@ -269,7 +269,7 @@ def in_library(file: str) -> bool:
 def launches_text(kernel: Kernel) -> str:
     """How often a kernel was launched, and how."""
     (grid, block), _ = kernel.shapes.most_common(1)[0]
-    more = f", and {len(kernel.shapes) - 1} other shapes" if len(kernel.shapes) > 1 else ""
+    more = f", and {counted(len(kernel.shapes) - 1, 'other shape')}" if len(kernel.shapes) > 1 else ""
     return (f"{counted(kernel.launches, 'launch')}, grid {_by(grid)}, block {_by(block)}{more}, "
             f"{kernel.seconds:.2g} s on the machine")
 

@@ -21,7 +21,7 @@ from machine_kit import (
 
 import simlayout as sl
 from cuda_kernels.kernels import MMA_KERNELS
-from simlayout.errors import HazardError, SimlayoutError
+from simlayout.errors import SHARED_BYTES, HazardError, SimlayoutError
 from simlayout.kernel import Problem
 from simlayout.machine import KINDS, run
 from simlayout.machine.engine import hazards
@@ -178,8 +178,8 @@ def test_two_ctas_of_a_cluster_are_named_and_told_of_its_barrier_in_any_language
     assert f"{first} of CTA (1, 0, 0)" in log.hazards()[0].text
 
 
-def test_every_language_has_words_of_its_own_for_barriers_only():
-    ours = " ".join(advice for _, advice in KINDS.values())
+def test_every_language_has_words_of_its_own_for_barriers_and_numba_for_what_asks_for_shared_memory():
+    ours = " ".join((SHARED_BYTES, *(advice for _, advice in KINDS.values())))
     for language, file in ((NUMBA, "kernel.py"), (CUDA, "kernel.cuh")):
         theirs = worded(ours, file, NUMBA)
         assert "bar.sync" not in theirs and "bar.warp.sync" not in theirs and "barrier.cluster" in theirs

@@ -122,6 +122,21 @@ def halo(a, out):
     out[y, x] = tile[y, x + 1] + tile[y + 2, x + 1]
 
 
+def dynamic(a):
+    """For Numba: shared memory of which the launch says how much."""
+    tile = cuda.shared.array(0, np.float32)
+    tile[cuda.threadIdx.x] = a[cuda.threadIdx.x]
+
+
+def test_shared_memory_that_a_launch_of_numba_has_not_asked_for_is_told_in_the_words_of_such_a_launch():
+    report = Report("sm_90")
+    for block in (32, 64):
+        trace = sl.simulate(dynamic, hazards="report", told=report.add)[1, block](np.zeros(64, np.float32))
+        assert "(the fourth number of kernel[grid, block, stream, bytes], asks for more)" in str(trace.hazards[0])
+    sl.simulate(dynamic, told=report.add)[1, 64, 0, 256](np.zeros(64, np.float32))
+    assert "3 launches, grid 1, block 64, and 1 other shape, " in text(report)
+
+
 def test_a_hazard_in_shared_memory_names_the_elements_of_the_array():
     a = np.zeros((16, 16), np.float32)
     trace = sl.simulate(halo, hazards="report")[1, (16, 16)](a, a.copy())

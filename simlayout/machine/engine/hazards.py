@@ -199,6 +199,8 @@ class HazardLog:
         if key in found:
             found[key] = replace(found[key], count=found[key].count + 1)
             return
+        if "of" in words:                                # what is left, and what asks for more of it
+            words["of"] = worded(words["of"], second.file, self._python)
         fault, (_, advice) = hazard(kind, first, second, bytes, memory, **words), _told(kind, first, second)
         own = worded(advice, second.file, self._python)
         fault = replace(fault, text=fault.text.removesuffix(advice) + own)

@@ -2,6 +2,8 @@
 
 from os.path import splitext
 
+from simlayout.errors import SHARED_BYTES
+
 NUMBA, CUDA, TRITON = "Numba", "CUDA C++", "Triton"
 
 LANES_SYNC = "bar.warp.sync (__syncwarp)"
@@ -12,7 +14,7 @@ _TRITON_BARRIER = "tl.debug_barrier() (or take fewer num_warps, if there are mor
 
 WORDS = {
     NUMBA: ((LANES_SYNC, "cuda.syncwarp()"), ("bar.sync", "cuda.syncthreads()"),
-            ("membar.gl", "cuda.threadfence()")),
+            ("membar.gl", "cuda.threadfence()"), (SHARED_BYTES, "the fourth number of kernel[grid, block, stream, bytes]")),
     CUDA: ((LANES_SYNC, "__syncwarp()"), ("bar.sync", "__syncthreads()"),
            ("membar.gl", "__threadfence()")),
     TRITON: ((LANES_SYNC, _TRITON_BARRIER), (OF_OTHER_WARPS, ""), ("bar.sync", _TRITON_BARRIER)),
