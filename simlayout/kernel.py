@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from simlayout.errors import SimlayoutError, brief
+from simlayout.hardware.banks.counts import WithExcess
 from simlayout.hardware.matrix.tma import TensorMap
 from simlayout.hardware.matrix.window import Window
 from simlayout.hardware.tables.arch import FEATURES
 
 
 @dataclass(frozen=True)
-class AccessCount:
+class AccessCount(WithExcess[int]):
     """The cost of one access of a kernel, or of one source line.
 
     name: of the access, or "file:line" if no index function computed the address. instruction: PTX name. instructions: warp
@@ -45,14 +46,13 @@ class AccessCount:
     loads: int = 0
 
     @property
-    def excess(self) -> int:
-        """Wavefronts beyond the ideal."""
-        return self.wavefronts - self.ideal
-
-    @property
     def excess_per_instruction(self) -> float:
         """Excess wavefronts of one warp instruction, on average."""
         return self.excess / self.instructions if self.instructions else 0.0
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {**vars(self), "excess": self.excess}
 
     def agrees(self, other: "AccessCount") -> bool:
         """Whether another AccessCount has the same numbers.

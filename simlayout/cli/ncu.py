@@ -98,7 +98,7 @@ def _sass(found):
     for offset, one in found.launch.accesses.items():
         note = "   * misread" if one.misread else ""
         yield cut(form.format(one.line or "", f"{offset:#x}", one.executions, one.wavefronts, one.ideal,
-                              one.wavefronts - one.ideal, one.text + note))
+                              one.excess, one.text + note))
     if any(one.misread for one in found.launch.accesses.values()):
         yield "* Nsight Compute counts an LDGSTS wrong whose predicate is P0"
 
@@ -111,7 +111,7 @@ def _cause(cause):
 def _copies(found):
     """What is known of the excess of cp.async."""
     copies = [one for one in found.launch.accesses.values() if one.class_name == "copy"]
-    excess = sum(one.wavefronts - one.ideal for one in copies)
+    excess = sum(one.excess for one in copies)
     if excess:
         yield (f"excess {excess}, of the addresses in shared memory and of scattered sources in global memory alike: Nsight "
                "Compute does not tell them apart")

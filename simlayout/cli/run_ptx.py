@@ -275,10 +275,9 @@ def _described(array, changed):
 
 def _report(entry, options, trace, arrays, changed, wrong, saved):
     """What `--json` holds."""
-    total = trace.total()
     return {**_launch(entry, options), "lines": [line.as_dict() for line in trace.source_lines(ptx=options.lines == "ptx")],
             "accesses": accesses_of(entry, trace),
-            "totals": trace.totals(), "total": {**vars(total), "excess": total.excess},
+            "totals": trace.totals(), "total": trace.total().as_dict(),
             "hazards": [h.as_dict() for h in trace.hazards],
             "notes": trace.notes, "unexpected": wrong, "saved": saved,
             "arrays": {name: {"dtype": str(a.array.dtype), "shape": a.array.shape, "changed": changed[name]}
@@ -289,4 +288,4 @@ def accesses_of(entry, trace):
     """What `--json` holds of each access; callers: (file, line) of the calls that it was inlined at, the nearest first."""
     bodies = (entry.module.syntax.functions[name].body for name in entry.functions)
     callers = {one.line: one.site.callers for body in bodies for one in body if getattr(one, "site", None) is not None}
-    return [{**vars(c), "excess": c.excess, "callers": callers.get(c.ptx_line, ())} for c in trace.lines]
+    return [{**c.as_dict(), "callers": callers.get(c.ptx_line, ())} for c in trace.lines]

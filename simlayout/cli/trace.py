@@ -86,9 +86,5 @@ def _report(kernel, problem, traced):
              for line in traced.source_lines()]
     return {"kernel": kernel.name, "options": kernel_options(kernel), "problem": dict(zip("MNK", problem)),
             "lines": lines,
-            "accesses": [_counts(c) for c in traced.accesses], "total": _counts(traced.total()),
+            "accesses": [c.as_dict() for c in traced.accesses], "total": traced.total().as_dict(),
             "hazards": [h.as_dict() for h in traced.hazards], "notes": traced.notes}
-
-
-def _counts(count):
-    return {**vars(count), "excess": count.excess}

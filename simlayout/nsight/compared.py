@@ -7,6 +7,7 @@ from os.path import basename
 
 from simlayout.arguments import typed
 from simlayout.errors import SimlayoutError
+from simlayout.hardware.banks.counts import WithExcess
 from simlayout.nsight.listing import listing
 from simlayout.nsight.predicted import Place, Prediction, Sums
 from simlayout.nsight.reports import COUNTERS, Launch, short
@@ -21,7 +22,7 @@ MISREAD = "Nsight Compute misreads an LDGSTS whose predicate is P0"
 
 
 @dataclass(frozen=True)
-class LineCompared:
+class LineCompared(WithExcess[int]):
     """A line of the source; where the report knows none a class of instructions, or all (file "", line 0, source: which).
 
     executions: warp instructions of all kinds; instructions: those of shared memory; wavefronts, ideal: theirs, measured;
@@ -43,11 +44,6 @@ class LineCompared:
     predicted: Sums | None = None
     verdict: str = ""
     why: str = ""
-
-    @property
-    def excess(self) -> int:
-        """Measured wavefronts beyond the ideal."""
-        return self.wavefronts - self.ideal
 
     def as_dict(self) -> dict[str, object]:
         """Plain values, for JSON."""
@@ -99,7 +95,7 @@ class Comparison(Shown):
         """Of each operation whose bank conflicts the hardware counted."""
         excess = defaultdict(int)
         for one in self.launch.accesses.values():
-            excess[one.class_name] += one.wavefronts - one.ideal
+            excess[one.class_name] += one.excess
         return tuple(Causes(operation, counter, sum(excess[name] for name in COUNTERS[operation]))
                      for operation, counter in self.launch.conflicts.items())
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from simlayout.errors import DeviceError, brief
+from simlayout.hardware.banks.counts import WithExcess
 
 COLUMNS = {"threads": "Predicated-On Thread Instructions Executed", "wavefronts": "L1 Wavefronts Shared",
            "ideal": "L1 Wavefronts Shared Ideal", "executions": "Instructions Executed",
@@ -27,7 +28,7 @@ ACCESSES = {"LDS": "ld", "LDSM": "ldmatrix", "STS": "st", "STSM": "stmatrix", "L
 
 
 @dataclass(frozen=True)
-class Counted:
+class Counted(WithExcess[int]):
     """What one SASS instruction did. text: guard and instruction as ncu prints them; threads: executions by threads
     whose predicate held, 32 for a whole warp; wavefronts, ideal: of shared memory; executions: by warps, also by those of
     which no thread's predicate held; sectors, least: of global memory, asked for and the fewest that would do; file, line:

@@ -27,49 +27,33 @@ HATCHED: dict[str, Any] = {"edgecolor": style.MARK, "hatch": "////", "linewidth"
 
 
 @dataclass(frozen=True)
-class Line:
-    """An access on the sheet: its name, its PTX name, warp instructions, wavefronts and ideal of the whole problem, the
-    share of all accesses' wavefronts, the bytes that TMA moves without any, and whether the wavefronts are exact."""
-
-    name: str
-    instruction: str
-    instructions: int
-    wavefronts: int
-    ideal: int
-    share: float
-    bytes: int = 0
-    exact: bool = True
-
-    @property
-    def excess(self) -> int:
-        """Wavefronts beyond the ideal."""
-        return max(self.wavefronts - self.ideal, 0)
-
-
-@dataclass(frozen=True)
 class Sheet:
-    """What is drawn of a plan: a title, a Line per access, what the two bounds say, and their ((name, clocks), ...)."""
+    """What is drawn of a plan: a title, an AccessCount of each access, and the ((name, clocks of a K step), ...) that bound
+    it."""
 
     title: str
-    lines: tuple
-    bounds: str
+    counts: tuple[AccessCount, ...]
     clocks: tuple = ()
+
+    @property
+    def wavefronts(self) -> int:
+        """Of all accesses."""
+        return sum(c.wavefronts for c in self.counts)
 
 
 @typed()
-def sheet_of(counts: Iterable[AccessCount], title: str, bounds: str = "", clocks: tuple = ()) -> Sheet:
+def sheet_of(counts: Iterable[AccessCount], title: str, clocks: tuple = ()) -> Sheet:
     """The Sheet of some AccessCounts; SimlayoutError if there are none.
 
     >>> from simlayout.kernel import AccessCount
     >>> counts = AccessCount("load", "ldmatrix.x4", 2, 24, 8), AccessCount("store", "st.shared.b128", 2, 8, 8)
-    >>> [(line.name, line.share) for line in sheet_of(counts, "title").lines]
-    [('load', 0.75), ('store', 0.25)]
+    >>> sheet_of(counts, "title").wavefronts
+    32
     """
-    if not counts:
+    made = Sheet(title, tuple(counts), clocks)
+    if not made.counts:
         raise SimlayoutError("a plan without accesses is no sheet")
-    total = sum(c.wavefronts for c in counts) or 1
-    return Sheet(title, tuple(Line(c.name, c.instruction, c.instructions, c.wavefronts, c.ideal, c.wavefronts / total,
-                                   getattr(c, "bytes", 0), c.exact) for c in counts), bounds, clocks)
+    return made
 
 
 @typed()
@@ -87,9 +71,8 @@ def plan_sheet(plan: Any, problem: tuple[int, int, int] = PROBLEM, name: str = "
     prediction = plan.predict(*problem)
     size = by(problem) + (f", {dtype}" if dtype else "")
     title = f"{name or getattr(plan, 'name', 'plan')}: shared memory in {size}"
-    bounds = f"per K step of a CTA: {prediction.clocks}: bound by {prediction.bound}; {prediction.steps} K steps"
     clocks = ("shared memory", prediction.shared_clocks), (prediction.multiplied_by, round(prediction.mma_clocks))
-    return sheet_of(prediction.counts, title, bounds, clocks)
+    return sheet_of(prediction.counts, title, clocks)
 
 
 def plan(which: Any, M: int = PROBLEM[0], N: int = PROBLEM[1], K: int = PROBLEM[2], ax: Axes | None = None) -> Axes:
@@ -120,30 +103,31 @@ def sheet(summary: Sheet, ax: Axes | None = None) -> Axes:
     below = None
     if (ax := one_axes(ax)) is None:
         foot = FOOT + (CLOCKS if summary.clocks else 0)
-        high = HEAD + 0.2 * summary.title.count("\n") + foot + ROW * len(summary.lines)
-        left = max(style.text_width(text) for text in (STEP, *map(_label, summary.lines))) + 0.2
+        high = HEAD + 0.2 * summary.title.count("\n") + foot + ROW * len(summary.counts)
+        left = max(style.text_width(text) for text in (STEP, *map(_label, summary.counts))) + 0.2
         figure = shown_figure(figsize=(WIDE, high))
         across = left / WIDE, 1 - (left + 0.2) / WIDE
-        ax = figure.add_axes((across[0], foot / high, across[1], ROW * len(summary.lines) / high))
+        ax = figure.add_axes((across[0], foot / high, across[1], ROW * len(summary.counts) / high))
         if summary.clocks:
-            grid = ROW * len(summary.lines)
+            grid = ROW * len(summary.counts)
             below = ax.inset_axes((0, (0.12 - foot) / grid, 1, (CLOCKS - 0.1) / grid))
-    places = range(len(summary.lines))
-    ideals = [min(line.ideal, line.wavefronts) for line in summary.lines]
+    places = range(len(summary.counts))
+    ideals, written = [c.ideal for c in summary.counts], [_written(c, summary.wavefronts) for c in summary.counts]
     ax.barh(places, ideals, color=IDEAL, height=0.62, zorder=2)
-    excess = [(y, i, line.excess) for y, i, line in zip(places, ideals, summary.lines) if line.excess]
+    excess = [(y, c.ideal, c.excess) for y, c in zip(places, summary.counts) if c.excess]
     if excess:
         y, left, width = zip(*excess)
         ax.barh(y, width, left=left, color=EXCESS, height=0.62, zorder=2, **HATCHED)
-    style.add_labels(ax, [(line.wavefronts, y, _written(line)) for y, line in zip(places, summary.lines)], "left", (5, 0))
-    style.add_labels(ax, [(0, y, _label(line)) for y, line in zip(places, summary.lines)], "right", (-4, 0))
-    ax.set(xlim=(0, _reach(ax, [(line.wavefronts, _written(line)) for line in summary.lines])),
-           ylim=(len(summary.lines) - 0.5, -0.5))
+    ends = [(c.wavefronts, text) for c, text in zip(summary.counts, written)]
+    style.add_labels(ax, [(at, y, text) for y, (at, text) in enumerate(ends)], "left", (5, 0))
+    style.add_labels(ax, [(0, y, _label(c)) for y, c in zip(places, summary.counts)], "right", (-4, 0))
+    ax.set(xlim=(0, _reach(ax, ends)),
+           ylim=(len(summary.counts) - 0.5, -0.5))
     _axis(ax, "wavefronts of shared memory, all CTAs together (fewer is better)")
     ax.set_title(summary.title, fontsize=style.TITLE, loc="left", parse_math=False, y=1, pad=24)
     ax.annotate(_verdict(summary), (0, 1), (0, 8), "axes fraction", "offset points", fontsize=NOTE, fontweight="bold")
-    below_axis = 0, -0.36 / (ROW * len(summary.lines))
-    style.legend(ax, _marks(summary.lines), loc="upper left", bbox_to_anchor=below_axis, ncols=2)
+    below_axis = 0, -0.36 / (ROW * len(summary.counts))
+    style.legend(ax, _marks(summary.counts), loc="upper left", bbox_to_anchor=below_axis, ncols=2)
     if below is not None:
         _clocks(below, summary)
     return ax
@@ -171,15 +155,15 @@ def sheets(summaries: Sequence[Sheet], title: str = "", ax: Axes | None = None) 
         title = style.fitted(title, (WIDE - left - 0.3) / BOLD, style.TITLE)
     ends, inside = [], []
     for y, one in enumerate(summaries):
-        at = sum(min(line.ideal, line.wavefronts) for line in one.lines)
+        at = sum(c.ideal for c in one.counts)
         ax.barh(y, at, color=IDEAL, height=0.62, zorder=2)
         inside.append((at, at / 2, y, f"{at:,}"))
-        for line in one.lines:
-            if line.excess:
-                ax.barh(y, line.excess, left=at, color=EXCESS, height=0.62, zorder=2, **{**HATCHED, "hatch": None})
-                inside.append((line.excess, at + line.excess / 2, y, f"{line.name.split(' (')[0]}\n{line.excess:,}"))
-                at += line.excess
-        excess = sum(line.excess for line in one.lines)
+        for c in one.counts:
+            if c.excess:
+                ax.barh(y, c.excess, left=at, color=EXCESS, height=0.62, zorder=2, **{**HATCHED, "hatch": None})
+                inside.append((c.excess, at + c.excess / 2, y, f"{c.name.split(' (')[0]}\n{c.excess:,}"))
+                at += c.excess
+        excess = sum(c.excess for c in one.counts)
         ends.append((at, y, f"{at:,} wavefronts" + (f", {excess:,} excess" if excess else ", no excess")))
     reach = _reach(ax, [(at, text) for at, _, text in ends])
     ax.set(xlim=(0, reach), ylim=(len(summaries) - 0.5, -0.5))
@@ -225,7 +209,7 @@ def _clocks(ax, summary):
 
 def _verdict(summary):
     """The wavefronts of all accesses, and how many of them are excess."""
-    total, excess = sum(line.wavefronts for line in summary.lines), sum(line.excess for line in summary.lines)
+    total, excess = summary.wavefronts, sum(c.excess for c in summary.counts)
     share = f"{_short(excess)} ({excess / total:.0%}) of them excess" if excess else "none of them excess"
     return f"{_short(total)} wavefronts, {share}"
 
@@ -239,18 +223,18 @@ def _short(number):
     return f"{number / 1e6:.1f} M" if number >= 1e6 else f"{number / 1e3:.0f} k" if number >= 1e5 else f"{number:,}"
 
 
-def _marks(lines):
+def _marks(counts):
     """The entries of the legend."""
     marks = [(style.patch(facecolor=IDEAL), "ideal: without any conflict")]
-    if any(line.excess for line in lines):
-        copies = any(is_copy(line.instruction) and line.excess for line in lines)
+    if any(c.excess for c in counts):
+        copies = any(is_copy(c.instruction) and c.excess for c in counts)
         words = "excess: bank conflicts" + "; of copies: 128-byte lines moved in parts" * copies
         marks.append((style.patch(facecolor=EXCESS, **HATCHED), words))
     return marks
 
 
-def _label(line):
-    return f"{line.name}\n{line.instruction}"
+def _label(count):
+    return f"{count.name}\n{count.instruction}"
 
 
 def _reach(ax, ends):
@@ -260,20 +244,22 @@ def _reach(ax, ends):
     return max(1, *(units * wide / room for (units, _), room in zip(ends, rooms)))
 
 
-def _written(line):
-    """What stands behind a bar."""
-    if line.bytes:
-        return f"{line.bytes / 2**20:.0f} MiB by TMA, no wavefronts of threads"
-    share = "<1%" if 0 < line.share < 0.005 else f"{line.share:.0%}"
-    bound = "" if line.exact else " at least"
-    return f"{share}:{bound} {_short(line.wavefronts)}" + (f", {_short(line.excess)} of them excess" if line.excess else "")
+def _written(count, total):
+    """What stands behind a bar. total: wavefronts of all accesses."""
+    if count.bytes:
+        return f"{count.bytes / 2**20:.0f} MiB by TMA, no wavefronts of threads"
+    share = count.wavefronts / (total or 1)
+    shown = "<1%" if 0 < share < 0.005 else f"{share:.0%}"
+    bound = "" if count.exact else " at least"
+    excess = f", {_short(count.excess)} of them excess" if count.excess else ""
+    return f"{shown}:{bound} {_short(count.wavefronts)}{excess}"
 
 
 def _draw_plan(request):
     problem = [getattr(request.options, name) or size for name, size in zip("MNK", PROBLEM, strict=True)]
     kernel = request.kernel().fitted(Problem(*problem))
     summary = plan_sheet(kernel.plan, problem, kernel.name, kernel.dtypes[0])
-    return sheet(summary), f"{sum(line.wavefronts for line in summary.lines)} wavefronts"
+    return sheet(summary), f"{summary.wavefronts} wavefronts"
 
 
 PLAN_KIND = Kind("plan", "a kernel (see `simlayout kernels`), -M -N -K (default: 4096 each), --stages: its accesses, "

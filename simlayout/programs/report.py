@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from os.path import basename
 from time import perf_counter
 
+from simlayout.hardware.banks.counts import WithExcess
 from simlayout.machine.engine.hazards import Hazard
 from simlayout.machine.engine.listing import FOOT, line_text
 from simlayout.machine.engine.worst import Worst, worst_of
@@ -23,7 +24,7 @@ OF_ONE_LINE = "file", "line", "source", "worst", "touched", "filled", "wasted"
 
 
 @dataclass
-class Line:
+class Line(WithExcess[int]):
     """A line of source: the sums over all launches of a kernel. executions: warp instructions of all kinds; instructions,
     wavefronts, ideal: of shared memory; sectors, least: of global memory; touched, filled: the same of accesses that go to
     one place taken together (`machine.engine.sectors`), also with those of lines beside it. exact: False where the model
@@ -42,11 +43,6 @@ class Line:
     filled: int = 0
     exact: bool = True
     worst: Worst | None = None
-
-    @property
-    def excess(self) -> int:
-        """Wavefronts beyond the ideal."""
-        return self.wavefronts - self.ideal
 
     @property
     def sector_excess(self) -> int:

@@ -8,12 +8,13 @@ import numpy as np
 from simlayout.arguments import typed
 from simlayout.errors import LayoutError
 from simlayout.hardware import arch_of
+from simlayout.hardware.banks.counts import WithExcess
 from simlayout.shown import Shown
 from simlayout.wording import counted
 
 
 @dataclass(frozen=True)
-class Certificate(Shown):
+class Certificate(Shown, WithExcess[int]):
     """The result of `verify`: everything in `claims` was checked on every point of `domain`.
 
     instructions, wavefronts and ideal are totals over the domain (0 for a layout without an access); digest is the
@@ -36,11 +37,6 @@ class Certificate(Shown):
     ideal: int = 0
     digest: str = ""
     provenance: str = ""
-
-    @property
-    def excess(self) -> int:
-        """Wavefronts beyond the ideal, over the whole domain."""
-        return self.wavefronts - self.ideal
 
     @property
     def cost(self) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 from simlayout.algebra import Composed, Layout
 from simlayout.arguments import typed
 from simlayout.errors import SimlayoutError
+from simlayout.hardware.banks.counts import WithExcess
 from simlayout.hardware.banks.model import WORD_BYTES
 from simlayout.proofs import Access
 from simlayout.synthesis.kernels import plain_tile
@@ -22,7 +23,7 @@ QUICK_LAYOUTS = 64
 
 
 @dataclass(frozen=True)
-class Cost:
+class Cost(WithExcess[int]):
     """What one access costs. wavefronts, ideal: over its domain; least: excess that it has in every layout that keeps chunks
     of `chunk` bytes whole; widest: an access that needs them whole, or None where it is this one."""
 
@@ -32,11 +33,6 @@ class Cost:
     least: int
     chunk: int
     widest: Access | None = None
-
-    @property
-    def excess(self) -> int:
-        """Wavefronts beyond the ideal."""
-        return self.wavefronts - self.ideal
 
     @property
     def reason(self) -> str:

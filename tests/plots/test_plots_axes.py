@@ -44,7 +44,7 @@ ONE = {                                                  # functions that draw o
     "plan": lambda **options: plots.plan(_kernel().plan, **options),
     "share_by_size": partial(plots.share_by_size, DOTS),
     "share_by_waves": partial(plots.share_by_waves, DOTS),
-    "sheet": partial(plots.sheet, plots.sheet_of(COUNTS, "a plan", "its bounds")),
+    "sheet": partial(plots.sheet, plots.sheet_of(COUNTS, "a plan")),
     "sheets": partial(plots.sheets, [plots.sheet_of(COUNTS, "one"), plots.sheet_of(COUNTS[1:], "two")], "above both"),
     "tma": partial(plots.tma, plots.atom(64)),
 }

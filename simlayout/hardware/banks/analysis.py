@@ -10,7 +10,7 @@ from simlayout.algebra.aliases import ArrayLike
 from simlayout.errors import AddressError, InstructionError
 from simlayout.hardware.banks import model
 from simlayout.hardware.banks.copies import past_cache, through_cache
-from simlayout.hardware.banks.counts import Count
+from simlayout.hardware.banks.counts import Count, WithExcess
 from simlayout.hardware.banks.operands import (
     access_of,
     active_of,
@@ -41,7 +41,7 @@ LOAD_FROM = 1 << 18
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Analysis(Shown):
+class Analysis(Shown, WithExcess[np.ndarray]):
     """The cost of n accesses of one instruction.
 
     given: the addresses that `analyze` received, bytes, ints [n, lanes]; mask: the lanes that are active and whose address
@@ -99,11 +99,6 @@ class Analysis(Shown):
     def provenance(self) -> Provenance:
         """Where the rule comes from: the records that confirm it (see `tables.provenance`), or why it is believed."""
         return provenance(self.instruction, self.arch)
-
-    @property
-    def excess(self) -> np.ndarray:
-        """Wavefronts beyond the ideal, int64 [n]."""
-        return self.wavefronts - self.ideal
 
     @property
     def conflicts(self) -> np.ndarray:

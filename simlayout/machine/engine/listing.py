@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from simlayout.errors import SimlayoutError
+from simlayout.hardware.banks.counts import WithExcess
 
 HEAD = "line", "executions", "instructions", "wavefronts", "ideal", "excess", "source"
 FORM = "{:>6}  {:>10}  {:>12}  {:>10}  {:>8}  {:>8}  {}"
@@ -17,7 +18,7 @@ FOOT = "* bounded by the model; the hardware's number is not known exactly"
 
 
 @dataclass(frozen=True)
-class SourceLine:
+class SourceLine(WithExcess[int]):
     """One line: how often warps executed it, and the warp instructions on shared memory that begin there.
 
     executions counts statements: a loop's own line once per entry, its body once per turn; of PTX warp instructions of all
@@ -33,11 +34,6 @@ class SourceLine:
     wavefronts: int = 0
     ideal: int = 0
     exact: bool = True
-
-    @property
-    def excess(self):
-        """Wavefronts beyond the ideal."""
-        return self.wavefronts - self.ideal
 
     def as_dict(self):
         """Plain values, for JSON."""
