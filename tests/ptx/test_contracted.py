@@ -12,8 +12,8 @@ from straight_sass import LOADS, kernel, machine_code, stored
 from tiers import given_few
 
 from simlayout import ptx
-from simlayout.machine.ptx.contracted import contracted
 from simlayout.machine.ptx.grammar import parse
+from simlayout.machine.ptx.passes.contracted import contracted
 from simlayout.machine.ptx.syntax import Instruction, Register
 
 NUMBERS = np.random.default_rng(3).uniform(0.5, 2, LOADS) * [1, -1, 1, 1, -1, 1, -1, 1]

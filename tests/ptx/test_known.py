@@ -5,7 +5,7 @@ from ptx_texts import module
 
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.grammar import parse
-from simlayout.machine.ptx.known import Known
+from simlayout.machine.ptx.passes.known import Known
 
 ALL = (1 << 64) - 1
 

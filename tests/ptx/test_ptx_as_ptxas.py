@@ -8,7 +8,7 @@ from ptx_texts import module
 from simlayout import ptx
 from simlayout.hardware import analyze
 from simlayout.machine.ptx.grammar import parse
-from simlayout.machine.ptx.known import Known
+from simlayout.machine.ptx.passes.known import Known
 
 HEAD = """.shared .align 16 .b8 s[4096];
 ld.param.u64 %rd1, [kernel_param_0]; ld.param.u32 %r8, [kernel_param_1];

@@ -13,8 +13,8 @@ from simlayout.hardware import INSTRUCTIONS
 from simlayout.hardware.tables.instructions import CLASSES, class_of
 from simlayout.kernel import AccessCount
 from simlayout.machine import Trace
+from simlayout.machine.ptx.passes.unread import NOTE
 from simlayout.machine.ptx.running import LOOP
-from simlayout.machine.ptx.unread import NOTE
 
 SOURCE = "\n".join(f"// line {n}" for n in range(1, 10))
 

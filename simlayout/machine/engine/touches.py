@@ -33,7 +33,7 @@ def is_atomic(instruction):
 
 
 def asks(warp):
-    """Whether what a warp does is an atomic whose value says what others have done: see `asked` of PTX."""
+    """Whether what a warp does is an atomic whose value says what others have done: see `passes.atomic_values` of PTX."""
     return getattr(warp.doing, "waits", False)
 
 

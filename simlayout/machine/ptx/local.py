@@ -15,7 +15,7 @@ from simlayout.machine.ptx.space import LOCAL, WINDOW
 @dataclass(frozen=True)
 class Manner:
     """How a load reads. order: as in PTX. used: (bytes of an element, the elements that something reads), if not all are.
-    carried: rows of its results, if they are only moved (see `carried`)."""
+    carried: rows of its results, if they are only moved (see `passes.carried`)."""
 
     order: str = WEAK
     used: tuple[int, Sequence[int]] | None = None

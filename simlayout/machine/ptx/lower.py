@@ -3,18 +3,18 @@
 from simlayout.errors import MachineError, SimlayoutError
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.accumulators import Accumulators
-from simlayout.machine.ptx.beside import beside
 from simlayout.machine.ptx.bind import bind
 from simlayout.machine.ptx.blocks import Blocks, with_latches
-from simlayout.machine.ptx.contracted import contracted
 from simlayout.machine.ptx.faults import Fault
-from simlayout.machine.ptx.joined import joined
 from simlayout.machine.ptx.names import Names, aligned
 from simlayout.machine.ptx.opcodes.control import recursion
+from simlayout.machine.ptx.passes.contracted import contracted
+from simlayout.machine.ptx.passes.joined import joined
+from simlayout.machine.ptx.passes.same_place import beside
+from simlayout.machine.ptx.passes.sunk import sunk
+from simlayout.machine.ptx.passes.wrapped import Wrappers
 from simlayout.machine.ptx.program import SPECIALS, SYSTEM_BYTES, Program, Step
 from simlayout.machine.ptx.rows import in_numpy
-from simlayout.machine.ptx.sunk import sunk
-from simlayout.machine.ptx.wrapped import Wrappers
 
 MOST_LOCAL = 512 << 10
 """Bytes of local memory of a thread: CUDA C++ Programming Guide, technical specifications per compute capability."""

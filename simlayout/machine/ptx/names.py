@@ -7,14 +7,14 @@ import numpy as np
 from simlayout.errors import MachineError
 from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.arrays import Pointers
-from simlayout.machine.ptx.asked import asked
-from simlayout.machine.ptx.carried import Carried
-from simlayout.machine.ptx.guesses import guesses
-from simlayout.machine.ptx.known import Known
+from simlayout.machine.ptx.passes.arrays import Pointers
+from simlayout.machine.ptx.passes.atomic_values import asked
+from simlayout.machine.ptx.passes.carried import Carried
+from simlayout.machine.ptx.passes.guesses import guesses
+from simlayout.machine.ptx.passes.known import Known
+from simlayout.machine.ptx.passes.waits import waits
 from simlayout.machine.ptx.rows import Place
 from simlayout.machine.ptx.space import LOCAL, PARAMETERS, SHARED
-from simlayout.machine.ptx.waits import waits
 
 
 def aligned(at, alignment):
@@ -60,17 +60,17 @@ class Names:
 
     @cached_property
     def guesses(self):
-        """As `guesses.guesses`: the ids of loads whose value a compare-and-swap checks."""
+        """As `passes.guesses`: the ids of loads whose value a compare-and-swap checks."""
         return guesses(self.function, self.known)
 
     @cached_property
     def waits(self):
-        """As `waits.waits`: the ids of loads by which threads wait."""
+        """As `passes.waits`: the ids of loads by which threads wait."""
         return waits(self.function, self.known)
 
     @cached_property
     def asked(self):
-        """As `asked.asked`: the ids of atomics whose value may say what others have done."""
+        """As `passes.atomic_values`: the ids of atomics whose value may say what others have done."""
         return asked(self.function, self.known)
 
     @cached_property

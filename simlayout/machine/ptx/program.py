@@ -11,10 +11,10 @@ from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.hazards import calls_of, located
 from simlayout.machine.engine.scopes import GPU, is_narrow, is_sequential, reach_of
 from simlayout.machine.ptx.accumulators import Accumulators
-from simlayout.machine.ptx.arrays import Bounds
-from simlayout.machine.ptx.joined import Joined
+from simlayout.machine.ptx.passes.arrays import Bounds
+from simlayout.machine.ptx.passes.joined import Joined
+from simlayout.machine.ptx.passes.waits import STRONG
 from simlayout.machine.ptx.rows import Lanewise
-from simlayout.machine.ptx.waits import STRONG
 
 SYSTEM_BYTES = 1024
 """Of the system's own shared memory."""
@@ -37,7 +37,7 @@ class Step:
     known, and of what takes its results.
     together(warp, active): bool [32], the lanes that must execute it together, or None. joined: of a load or store of which
     ptxas makes something else, what it counts as. beside: of an access of global memory, what it and others of its place
-    touch, as `beside.beside` has it, or None. meets: of bar.sync and bar.red of the whole CTA the number of the barrier,
+    touch, as `passes.same_place` has it, or None. meets: of bar.sync and bar.red of the whole CTA the number of the barrier,
     where the text gives it, or None. rounded: of a store the type of what it stores, if that is what arithmetic of floats
     has rounded. stops: whether it does nothing but end the kernel with an error. sunk: whether it stands before a
     wgmma.wait_group in the text (`sunk`). waits: whether it reads a flag, or a counter: see `published`.

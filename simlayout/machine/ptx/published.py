@@ -4,9 +4,10 @@ One thread stores data and then sets a flag; another one waits for the flag and 
 two stores, a GPU may make the flag seen first. Nothing shows here, where stores are seen in their order.
 
 So what a thread that sees a flag would know if all stores were fenced is kept beside what it does know (`clocks`). Where it
-reads data that it would know alone, a fence is missing. The flag is what a thread has waited for (`waits`), or what an
-atomic has found that asks for others (`asked`); data are what strong stores have written: atomics mostly count something,
-and may be seen in any order. That the reader fences as well is not asked for: it has read the flag before it goes on.
+reads data that it would know alone, a fence is missing. The flag is what a thread has waited for (`passes.waits`), or what
+an atomic has found that asks for others (`passes.atomic_values`); data are what strong stores have written: atomics mostly
+count something, and may be seen in any order. That the reader fences as well is not asked for: it has read the flag before
+it goes on.
 """
 
 from collections.abc import Sequence

@@ -24,9 +24,9 @@ from simlayout.machine.ptx.doubts import Before, Doubt, Doubts, TooLong, in_two_
 from simlayout.machine.ptx.faults import refusal, summed
 from simlayout.machine.ptx.loaded import Loaded
 from simlayout.machine.ptx.lower import Lowering
+from simlayout.machine.ptx.passes.unread import NOTE, unread_loads
 from simlayout.machine.ptx.running import Running, compiled
 from simlayout.machine.ptx.turns import PtxTurns
-from simlayout.machine.ptx.unread import NOTE, unread_loads
 from simlayout.machine.ptx.unwritten import LIMIT as TRIED
 from simlayout.machine.ptx.unwritten import judged, noted
 from simlayout.machine.ptx.warp import PtxWarp

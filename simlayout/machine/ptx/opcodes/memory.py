@@ -9,9 +9,9 @@ from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.engine.scopes import is_sequential, reach_of
 from simlayout.machine.engine.touches import RELAXED
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.arrays import Bounds
 from simlayout.machine.ptx.local import Manner
 from simlayout.machine.ptx.opcodes.atoms import SCOPES, atomic
+from simlayout.machine.ptx.passes.arrays import Bounds
 from simlayout.machine.ptx.rows import Place, writer
 
 _SPACES = {"global", "shared", "local", "param", "const"}

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.contracted import defined
 from simlayout.machine.ptx.cxx_names import variable_name
+from simlayout.machine.ptx.passes.def_use import defined
 
 _SAME = {"mov", "cvta", "cvt", "shfl"}
 _NUMBERS = {"setp", "shr", "bfe", "rem", "div", "ld", "ldu", "atom", "call", "popc", "clz", "bfind"}

@@ -8,7 +8,7 @@ either: compilers load both sides of a `?:` before they know which one counts.
 from collections import defaultdict
 
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.unread import registers_read
+from simlayout.machine.ptx.passes.def_use import registers_read
 
 _MOVES = {"mov", "and", "or", "xor", "not", "shl", "shr", "bfi", "prmt"}
 """Opcodes that take bits from one place to another, or leave them out."""

@@ -6,8 +6,7 @@ kernel is right.
 """
 
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.contracted import ENDS, Statements, defined
-from simlayout.machine.ptx.unread import registers_read
+from simlayout.machine.ptx.passes.def_use import ENDS, Statements, defined, registers_read
 
 
 def sunk(body: Statements) -> tuple[Statements, set[int]]:

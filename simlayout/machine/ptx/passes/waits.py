@@ -2,8 +2,8 @@
 what they wait for. What they read then is no data, but says that data is there."""
 
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.contracted import defined
-from simlayout.machine.ptx.known import Known
+from simlayout.machine.ptx.passes.def_use import defined
+from simlayout.machine.ptx.passes.known import Known
 
 STRONG = {"volatile", "relaxed", "acquire", "release", "mmio"}
 """Modifiers of strong loads and stores."""

@@ -5,8 +5,7 @@ from collections import defaultdict
 from functools import cached_property
 
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.contracted import defined
-from simlayout.machine.ptx.unread import registers_read
+from simlayout.machine.ptx.passes.def_use import defined, registers_read
 
 _ALL = (1 << 64) - 1
 _MOVES = {"mov", "cvt", "cvta", "mapa", "add", "sub", "mul", "mad", "shl", "shr", "and", "or", "xor", "not", "neg", "min",

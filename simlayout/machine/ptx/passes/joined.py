@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from simlayout.machine.arithmetic.carriers import WIDTHS
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.halves import kept_halves
+from simlayout.machine.ptx.passes.halves import kept_halves
 
 GROUPS = (4, 2)
 """How many parts a whole has, largest first."""

@@ -12,9 +12,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.contracted import defined
-from simlayout.machine.ptx.known import Known
-from simlayout.machine.ptx.unread import registers_read
+from simlayout.machine.ptx.passes.def_use import defined, registers_read
+from simlayout.machine.ptx.passes.known import Known
 
 _ENDS = {"ret", "exit", "trap"}
 

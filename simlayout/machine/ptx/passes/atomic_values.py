@@ -9,9 +9,8 @@ from collections import defaultdict
 from dataclasses import replace
 
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.contracted import defined
-from simlayout.machine.ptx.known import Known
-from simlayout.machine.ptx.unread import registers_read
+from simlayout.machine.ptx.passes.def_use import defined, registers_read
+from simlayout.machine.ptx.passes.known import Known
 
 _BOUNDS = {"lt", "le", "gt", "ge", "lo", "ls", "hi", "hs"}
 """Comparisons of an index with a bound."""

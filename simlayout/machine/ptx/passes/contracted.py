@@ -10,18 +10,13 @@ products and sums). Registers that are written in several places, which compiler
 products.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.unread import READS_ALL, registers_read
+from simlayout.machine.ptx.passes.def_use import ENDS, Statements, defined, registers_read
 
 _TYPES = {"f32", "f64", "f16", "f16x2", "bf16", "bf16x2"}
-ENDS = {"bra", "brx", "ret", "exit", "trap", "call"}
-"""Opcodes after which another basic block begins."""
-
-Statements = Sequence[syntax.Instruction | syntax.Label]
-
 
 def contracted(body: Statements) -> list[syntax.Instruction | syntax.Label]:
     """The statements of a function with sums fused as ptxas does; products that nothing uses any more are left out.
@@ -126,17 +121,6 @@ def _blocks(body) -> Iterator[int]:
         yield number
         if isinstance(statement, syntax.Instruction) and statement.opcode in ENDS:
             number += 1
-
-
-def defined(statement: syntax.Instruction) -> Iterator[str]:
-    """Names of the registers that an instruction writes; of a call none, which counts as reading its results."""
-    if statement.opcode in READS_ALL or not statement.operands:
-        return
-    first = statement.operands[0]
-    for one in getattr(first, "operands", (first,)):
-        for part in (one.first, one.second) if isinstance(one, syntax.Pair) else (one,):
-            if isinstance(part, syntax.Register):
-                yield part.name
 
 
 def _fused(sum, mul, side):
