@@ -105,6 +105,41 @@ def test_lanes_that_wait_for_others_of_their_warp_wait_as_long_as_these_compute(
                 entry.run(1, block, hazards="report", limit=1_000_000)
 
 
+WATCHED = """st.shared.u32 [tile], 0;
+bar.sync 0;
+mov.u64 %rd1, %globaltimer;
+mov.u32 %r1, %clock;
+AGAIN: ld.volatile.shared.u32 %r2, [tile];
+setp.eq.u32 %p2, %r2, 7;
+@%p2 bra OUT;
+mov.u64 %rd2, %globaltimer;
+sub.s64 %rd3, %rd2, %rd1;
+mov.u32 %r3, %clock;
+sub.u32 %r4, %r3, %r1;
+add.u32 %r5, %r5, 1;
+setp.gt.s64 %p3, %rd3, 40000;
+@%p3 nanosleep.u32 40;
+{until}
+bra AGAIN;
+OUT: ret;"""
+"""A flag that nobody sets is looked at, by way of a clock."""
+
+
+@pytest.mark.parametrize("until", ["setp.gt.s64 %p1, %rd3, 10000000000; @%p1 bra OUT;", "setp.gt.u32 %p1, %r4, 1500000000; "
+                                   "@%p1 bra OUT;", "setp.gt.u32 %p1, %r5, 1000; @%p1 bra OUT;"])
+@pytest.mark.parametrize("hazards", ["off", "report"])
+def test_who_waits_for_a_time_or_counts_comes_to_an_end_soon(until, hazards):
+    text = module(WATCHED.format(until=until.replace("; ", ";\n")), before=".shared .align 4 .b32 tile;")
+    sl.ptx.load(text).entry().run(2, 64, hazards=hazards, limit=1_000_000)
+
+
+@pytest.mark.parametrize("until", ["", "shr.u64 %rd4, %rd3, 2; cvt.u32.u64 %r6, %rd4; nanosleep.u32 %r6;"])
+def test_who_looks_at_a_clock_while_it_waits_for_what_nobody_does_is_a_deadlock_all_the_same(until):
+    text = module(WATCHED.format(until=until.replace("; ", ";\n")), before=".shared .align 4 .b32 tile;")
+    with pytest.raises(HazardError, match="deadlock.* a change of what it reads again and again"):
+        sl.ptx.load(text).entry().run(2, 64, hazards="report", limit=1_000_000)
+
+
 def test_a_limit_that_the_program_does_not_reach_changes_nothing():
     out = np.zeros(64, np.int32)
     entry = sl.ptx.load(module(WRITE, ["u64"])).entry()

@@ -22,8 +22,9 @@ MOST_TURNS = 2**12
 
 class Polling(WarpPart):
     """What a Warp knows of its own reads. idle: whether its last turns changed nothing at all, so that another one by itself
-    will not either."""
+    will not either, unless watches_time: it has looked at a clock."""
 
+    watches_time = False
     waiting: tuple | None                                # while blocked: see Warp.block_until
     polls: bool                                          # whether it is `polled` that has given its turn away
     pause: Any                                           # set by the scheduler: gives the turn back

@@ -2,7 +2,7 @@
 
 Exactly one runs at a time. When all of them wait, the copies land for which the first of them waits: as late as possible.
 One that reads the same again and again waits too, until something changes (see `polling`); when all wait and nothing lands
-it goes on looking, unless that cannot change anything.
+it goes on looking, unless that cannot change anything. Where one of them looks at a clock, time passes meanwhile.
 """
 
 from itertools import chain
@@ -11,6 +11,11 @@ from simlayout.errors import HazardError, SimlayoutError
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.hazards import hazard
 from simlayout.machine.engine.waiting import waits_of
+
+LEAP, LONGEST = 1000, 2**44
+"""Nanoseconds that pass where nobody does anything but look at a clock, each time 15 times as many (an odd number, so that a
+clock of 32 bits goes on too), and how many at most: some hours, for which nobody waits.
+"""
 
 
 def run_residents(residents, begin, ahead=None):
@@ -22,7 +27,7 @@ def run_residents(residents, begin, ahead=None):
     those that are to be resumed then.
     """
     turns = [begin(cta, i) for cta in residents.ctas for i in range(cta.threads_padded // LANES)]
-    warps, todo = [turn.warp for turn in turns], list(turns)
+    warps, todo, leap = [turn.warp for turn in turns], list(turns), 0
     launch = warps[0].cta.launch
     try:
         while todo:
@@ -30,7 +35,12 @@ def run_residents(residents, begin, ahead=None):
             if not ready and not _land([t.warp for t in todo]):
                 ready = [t for t in todo if t.warp.polls]
                 if all(t.warp.idle for t in ready):
-                    _deadlock([t.warp for t in todo], warps)
+                    leap = 15 * leap or LEAP
+                    if leap > LONGEST or not any(t.warp.watches_time for t in ready):
+                        _deadlock([t.warp for t in todo], warps)
+                    launch.clock += leap
+            else:
+                leap = 0
             if ahead is not None:
                 ready = ahead(ready, len(residents.ctas) == 1 and len(ready) == len(todo))
             for turn in ready:
@@ -38,6 +48,7 @@ def run_residents(residents, begin, ahead=None):
                 turn.resume()
                 if turn.finished:
                     turn.warp.cta.through()
+                    leap = 0
             todo = [t for t in todo if not t.finished]
     except HazardError:
         raise

@@ -41,7 +41,8 @@ class Step:
     where the text gives it, or None. rounded: of a store the type of what it stores, if that is what arithmetic of floats
     has rounded. stops: whether it does nothing but end the kernel with an error. sunk: whether it stands before a
     wgmma.wait_group in the text (`sunk`). waits: whether it reads a flag, or a counter: see `published`.
-    within: of an access of shared memory the Bounds of its addresses, if they are known.
+    within: of an access of shared memory the Bounds of its addresses, if they are known. clock: of what reads a clock the row
+    that gets it.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Step:
     within: Bounds | None = None
     waits: bool = False
     sunk: bool = False
+    clock: int | None = None
 
     @property
     def counted_at(self):
@@ -149,9 +151,10 @@ class Program:
 
     def deciding(self, steps):
         """int64 [n]: the rows of registers on which it depends what some steps (a set) do, but for arithmetic: where they
-        go, and what they do with memory."""
+        go, and what they do with memory. Those that hold a time, or what is computed of one, are not among them."""
         made = [self.steps[at] for at in steps if self.steps[at].lanewise is not None]
-        which = {row for at in steps if self.steps[at].lanewise is None for row in self.uses[at]}
+        which = {row for at in steps if self.steps[at].lanewise is None and self.steps[at].clock is None
+                 for row in self.uses[at]}
         which |= {self.steps[at].guard for at in steps}
         size = -1
         while size < len(which):
@@ -159,7 +162,17 @@ class Program:
             for step in made:
                 if not which.isdisjoint(place.row for place in step.lanewise.results):
                     which |= {place.row for place in (*step.lanewise.sources, *step.lanewise.results)}
-        return np.array(sorted(which - {None}), np.int64)
+        return np.array(sorted(which - self._timed(steps, made) - {None}), np.int64)
+
+    def _timed(self, steps, made):
+        """The rows that hold a time which one of some steps (a set) reads, or what arithmetic among them makes of one."""
+        timed, size = {self.steps[at].clock for at in steps} - {None}, 0
+        while size < len(timed):
+            size = len(timed)
+            for step in made:
+                if not timed.isdisjoint(place.row for place in step.lanewise.sources):
+                    timed |= {place.row for place in step.lanewise.results}
+        return timed
 
     @cached_property
     def narrow(self):

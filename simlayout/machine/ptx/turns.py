@@ -53,7 +53,7 @@ class PtxTurns:
         warp = self.warp
         if warp.polls:
             self._give_up(warp)
-        warp.waiting, warp.polls, warp.idle = None, False, False
+        warp.waiting, warp.polls, warp.idle, warp.watches_time = None, False, False, False
         before = self.left
         with np.errstate(all="ignore"):
             self._run(LONG if warp.is_lone else TURN)
@@ -94,7 +94,8 @@ class PtxTurns:
 
     def _look_for_a_loop(self):
         """Nothing in memory has changed for long: if the warp comes back to the same place with the same registers, but for
-        those on which nothing depends that it did on the way, it goes on like that until another warp changes something."""
+        those on which nothing depends that it did on the way, it goes on like that until another warp changes something, or
+        until time has passed."""
         warp, launch = self.warp, self.warp.cta.launch
         changes, clock = launch.changes, launch.clock
         start, rows, way, seen = _places(warp), warp.rows.copy(), set(), False
@@ -109,9 +110,11 @@ class PtxTurns:
 
         able = sum(not part.parked and part.waits is None for part in warp.parts)
         self._run(LONGEST_LOOP + PATIENCE * able * (able > 1), again)
-        if seen and launch.changes == changes and launch.clock == clock:
+        if seen and launch.changes == changes:
             warp.stand_at(warp.program.steps[warp.parts[0].at])
             warp.polls = warp.idle = True
+            warp.watches_time = launch.clock != clock
+            self._idle = IDLE * warp.watches_time        # is looked at again as soon as time has passed
             reads = any(warp.program.steps[at].run is not None for at in way)
             warp.waiting = (lambda: launch.changes != changes), warp.poll_text if reads else NO_WAY_OUT, None
 

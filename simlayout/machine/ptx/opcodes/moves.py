@@ -39,7 +39,7 @@ def _clock(target, name, type, names):
     def run(warp):
         warp.put_bits(row, np.full(32, np.uint64(warp.clock()) >> shift & mask))
 
-    return {"run": run}
+    return {"run": run, "clock": row}
 
 
 def _parts(vector, bits):
