@@ -1,4 +1,4 @@
-"""Reads of what nothing has written: notes where it does not matter what is there, and hazards where it does."""
+"""Reads of what nothing has written, or of lanes that take no part: notes where it does not matter what is there, and hazards where it does."""
 
 import numpy as np
 import pytest
@@ -90,6 +90,35 @@ def test_rows_of_a_product_that_nobody_stores_may_be_of_what_nothing_has_written
     assert run(body.replace("%dX", "%d0"))[1].view(np.float32).tolist() == [16] * 32
     with pytest.raises(HazardError, match="unwritten read"):
         run(body.replace("%dX", "%d2"))
+
+
+TAIL = """setp.ge.u32 %p3, %lane, 20;
+@%p3 bra OUT;
+shfl.sync.down.b32 %r1, %sum, 1, 31, 0xFFFFF;
+"""
+"""Lanes 0 to 19 take what the next one holds, of which lane 20 has gone."""
+
+
+@pytest.mark.parametrize("body, matters", [
+    ("setp.lt.u32 %p2, %lane, 19; @%p2 add.u32 %sum, %sum, %r1;", False),
+    ("setp.lt.and.u32 %p2, %r1, 5, %p3; @%p2 mov.u32 %sum, 7;", False), ("add.u32 %sum, %sum, %r1;", True),
+    ("setp.eq.u32 %p2, %r1, 1; @%p2 mov.u32 %sum, 7;", True), ("setp.gt.s32 %p2, %r1, 0; @%p2 bra OUT; add.u32 %sum, %sum, 0;", True)])
+@pytest.mark.parametrize("mode", ["raise", "report"])
+def test_a_shuffle_from_a_lane_that_has_gone_is_a_hazard_where_the_result_depends_on_it_and_else_a_note(body, matters, mode):
+    out = np.zeros(32, np.uint32)
+    made = ptx.load(module(HEAD.replace("ld.shared.u32 %next, [%own+4];", "") + (TAIL + body).replace("; ", ";\n") +
+                           "OUT: " + OUT + "\nret;", ["u64"])).entry()
+    if matters and mode == "raise":
+        with pytest.raises(HazardError, match="inactive source: .* lane 19 .* takes the value of lane 20"):
+            made.run(1, 32, out)
+        return
+    trace = made.run(1, 32, out, hazards=mode)
+    assert [one.kind for one in trace.hazards] == ["inactive source"] * matters
+    assert [" 1 shfl.sync.down.b32 of a lane that does not execute it, which makes no difference here" in note
+            for note in trace.notes] == [True] * (not matters)
+    unseen = np.zeros(32, np.uint32)
+    made.run(1, 32, unseen, hazards="off")
+    assert out.tolist() == unseen.tolist()
 
 
 def test_a_race_beside_it_is_told():

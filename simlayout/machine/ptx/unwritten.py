@@ -1,9 +1,10 @@
-"""Reads of shared memory that nothing has written, and whether it matters what is there.
+"""Reads of what is not defined, of shared memory that nothing has written and of lanes that do not take part in a shuffle, and
+whether it matters what is there.
 
 Some kernels read beyond what they have written and use none of it: CUB's merge of two sorted runs fetches the key behind a
-run's last one, and a tile with fewer rows than a product of matrices takes has results that nobody stores. So a launch with
-such reads is executed again, with other words in the place of what nothing has written. Where it does the same with all of
-them, they are notes. That is no proof that no words would matter, and so the note says what was tried.
+run's last one, and a tile with fewer rows than a product of matrices takes has results that nobody stores; a reduction in the last warp shuffles down from lanes that have ended, and
+adds what they give nowhere. So a launch with such reads is executed again, with other words in that place. Where it does the
+same with all of them, they are notes. That is no proof that no words would matter, and so the note says what was tried.
 """
 
 from collections import Counter
@@ -19,7 +20,7 @@ from simlayout.machine.engine.trace import Trace
 from simlayout.machine.engine.units import in_shared
 from simlayout.machine.ptx.doubts import Before
 
-KIND = "unwritten read"
+UNWRITTEN, INACTIVE = "unwritten read", "inactive source"
 
 FILLS = 0x01010101 * POISON, 0, 1, 0x7F7F7F7F, 0x80808080
 """Words of shared memory before something is written: NaN or -1, zero, one, a large number, a large negative integer."""
@@ -28,22 +29,24 @@ LIMIT = 1 << 20
 """Instructions that a warp executes at most while this is found out: words that nothing has written may be how often a loop
 runs."""
 
-NOTE = ("of memory that nothing has written, which makes no difference here: with words of "
-        + ", ".join(map(hex, FILLS)) + " there the launch does the same")
+NOTE = "{}, which makes no difference here: with words of " + ", ".join(map(hex, FILLS)) + " there the launch does the same"
+
+READ = {UNWRITTEN: "of memory that nothing has written", INACTIVE: "of a lane that does not execute it"}
+"""Kind of hazard -> what is read, in a note."""
 
 _ONCE = ("vprintf", "malloc", "free")
 """What a launch may call that it cannot do again unseen."""
 
 
-def is_of_shared(one: Any) -> bool:
+def is_undefined(one: Any) -> bool:
     """Whether a Hazard is such a read. What a thread's own memory holds may not matter either, but there a value that is
     only moved is none (see `local`)."""
-    return one.kind == KIND and " shared byte" in one.text
+    return one.kind == INACTIVE or one.kind == UNWRITTEN and " shared byte" in one.text
 
 
 class Trial:
-    """One execution of a launch. fill: the word that is where nothing has written; before: a Before, once it has begun;
-    tried: whether reads of what nothing has written are kept aside, and the launch ends after LIMIT instructions."""
+    """One execution of a launch. fill: the word that is where nothing is defined; before: a Before, once it has begun;
+    tried: whether reads of that are kept aside, and the launch ends after LIMIT instructions."""
 
     def __init__(self, fill: int = FILLS[0], tried: bool = False):
         self.fill, self.tried = fill, tried
@@ -52,7 +55,7 @@ class Trial:
     def begin(self, launch: Any, space: Any) -> None:
         """A Launch with shadows begins; its arrays are in a GlobalSpace."""
         launch.fill, self.before = self.fill, Before(space)
-        launch.log.aside = (lambda *what: what == (KIND, in_shared)) if self.tried else None
+        launch.log.aside = (lambda kind, memory: kind in READ and memory is in_shared) if self.tried else None
 
     def outcome(self, trace: Trace) -> list[Any]:
         """What was done, to compare: what memory holds, what was executed, other hazards."""
@@ -62,15 +65,15 @@ class Trial:
 
 
 def judged(program: Any, attempt: Callable[[Trial], Trace]) -> Trace:
-    """What attempt(Trial()) returns or raises, where reads of what nothing has written are notes if the launch does the same
-    with other words in their place. program: a Program."""
+    """What attempt(Trial()) returns or raises, where reads of what is not defined are notes if the launch does the same with
+    other words in their place. program: a Program."""
     first, found = Trial(), None
     try:
         trace = attempt(first)
-        if not any(map(is_of_shared, trace.hazards)):
+        if not any(map(is_undefined, trace.hazards)):
             return trace
     except HazardError as error:
-        if not is_of_shared(error.hazard):
+        if not is_undefined(error.hazard):
             raise
         found, trace = error, None
     if first.before is None or not first.before.complete or _does_once(program):
@@ -117,5 +120,6 @@ def noted(trace: Trace, aside: Iterable[Hazard]) -> Trace:
     """The Trace with notes of Hazards that were kept aside."""
     times = Counter[str]()
     for one in aside:
-        times[f"{basename(one.second.file)}:{one.second.line}: {{}} {one.second.instruction} {NOTE}"] += one.count
+        times[f"{basename(one.second.file)}:{one.second.line}: {{}} {one.second.instruction} "
+              f"{NOTE.format(READ[one.kind])}"] += one.count
     return replace(trace, notes=(*trace.notes, *(text.format(count) for text, count in times.items())))

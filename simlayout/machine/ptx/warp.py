@@ -102,13 +102,15 @@ class PtxWarp(OrderTwins, Warp, Parts, MemoryTwins, LocalTwins, ClusterTwins, Ma
         self.cta.launch.clock += 20
         return self.cta.launch.clock
 
-    def check_sources(self, source):
-        """Tells of lanes that read from a lane, int [32], which does not take part in the shuffle."""
-        lost = self.active & ~self.active[source]
-        if lost.any() and self.cta.launch.log is not None:
-            which = np.flatnonzero(lost)
-            self.cta.launch.log.add("inactive source", None, self.place(which),
-                                    lanes=named("lane", ordered_ints(source[which]), LANES))
+    def from_sources(self, held, source):
+        """What lanes read of `held` from a lane, int [32]; tells of those that read from one which does not take part in the
+        shuffle, where any word may be."""
+        lost, launch = self.active & ~self.active[source], self.cta.launch
+        if not lost.any() or launch.log is None:
+            return held[source]
+        which = np.flatnonzero(lost)
+        launch.log.add("inactive source", None, self.place(which), lanes=named("lane", ordered_ints(source[which]), LANES))
+        return held[source] if launch.log.aside is None else np.where(lost, launch.fill, held[source])
 
     def barrier_count(self, trues, lanes, id=0, threads=None):
         """bar.red: as bar.sync, and returns (how many threads said true, how many there were)."""

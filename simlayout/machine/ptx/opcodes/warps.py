@@ -195,10 +195,10 @@ def shuffle(instruction, names):
             "bfly": lambda: (lane ^ b, (lane ^ b) <= most),
             "idx": lambda: (least | (b & ~segment), (least | (b & ~segment)) <= most)}[kind]()
         source = np.where(inside, source, lane)
-        warp.check_sources(source)
+        given = warp.from_sources(held, source)
         for lanes, _ in _groups(warp, warp.rows[member]):
             warp.exchanged(lanes)
-        warp.give(to, held[source].astype(np.uint64))
+        warp.give(to, given.astype(np.uint64))
         warp.give(valid, inside)
 
     return {"run": run, "together": members(member)}
