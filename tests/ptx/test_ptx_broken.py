@@ -10,6 +10,8 @@ from ptx_texts import TRANSPOSE, module
 
 import simlayout as sl
 from simlayout.errors import SimlayoutError
+from simlayout.machine.ptx.bind import TABLES
+from simlayout.machine.ptx.compiled.generate import NAMES
 
 EVERYTHING = module("""
 .local .align 8 .b8 depot[64];
@@ -154,6 +156,17 @@ def test_a_mutated_module_runs_or_is_refused_in_one_line(count, seed, tmp_path, 
     assert found["ran"] > count // 20 and found["ParseError"] > count // 10 and len(found) >= 5, found
     assert list(tmp_path.iterdir()) == []
     assert capsys.readouterr().out == ""                 # stderr may announce the first compilation of the machine
+
+
+@pytest.mark.parametrize("operands", ["", "%r1", "%r1, %r2, %r3, %r4, %r5, %r6, %r7"])
+def test_every_opcode_without_modifiers_between_accesses_of_shared_memory_is_refused_in_one_line(operands):
+    for opcode in sorted({*TABLES, *(name.split(".")[0] for name in NAMES), "rsqrt", "bfind", "tex"}):
+        text = module(f"st.shared.u32 [tile], %r1;\n{opcode} {operands};\nst.shared.u32 [tile+4], %r1;\nld.shared.u32 %r2, "
+                      f"[tile];\n{opcode} {operands};\nld.shared.u32 %r3, [tile+4];", before=".shared .b32 tile[2];")
+        try:
+            sl.ptx.load(text)
+        except SimlayoutError as error:
+            assert "\n" not in str(error) and (opcode in str(error) or str(error).startswith("<text>:")), opcode
 
 
 @pytest.mark.parametrize("text", [EVERYTHING, TRANSPOSE], ids=["everything", "transpose"])

@@ -262,3 +262,11 @@ def test_a_label_behind_the_last_instruction_is_where_the_entry_ends():
 def test_a_call_with_another_number_of_arguments_is_refused(call, told):
     with pytest.raises(InstructionError, match=f"call.*{told}"):
         sl.ptx.load(module(f"call {call}\nret;", before=".func f() { ret; }"))
+
+
+@pytest.mark.parametrize("callee, told", [
+    ("__cudaCDP2LaunchDeviceV2", r"no launches of kernels by kernels \(__cudaCDP2LaunchDeviceV2\): launch both from the host"),
+    ("missing", r"missing has no body in this module: link it \(nvcc -rdc=false\)")])
+def test_a_function_that_is_not_there_is_refused_with_what_to_do(callee, told):
+    with pytest.raises(InstructionError, match=told):
+        sl.ptx.load(module(f"call {callee}, ();\nret;", before=f".extern .func {callee}();"))

@@ -150,16 +150,19 @@ class Lowering:
         function = names.function
         names.start = len(self.steps)
         names.labels = {s.name: [None] for s in function.body if isinstance(s, syntax.Label)}
-        wholes, places = joined(names), beside(function.body)
-        body, moved = sunk(contracted(function.body))
+        (body, moved), made = sunk(contracted(function.body)), []
         for statement in body:
             if isinstance(statement, syntax.Label):
                 names.labels[statement.name][0] = len(self.steps)
                 continue
             for step in self._bound(statement, names):
-                step.joined, step.beside = wholes.get(id(statement)), places.get(id(statement))
                 step.sunk = id(statement) in moved
+                made.append((step, id(statement)))
                 self.steps.append(step)
+        if not self.faults:                              # what follows takes instructions to be whole
+            wholes, places = joined(names), beside(function.body)
+            for step, of in made:
+                step.joined, step.beside = wholes.get(of), places.get(of)
         falls = not self.steps[names.start:] or self.steps[-1].jump is None or self.steps[-1].guard is not None
         if falls or [len(self.steps)] in names.labels.values():
             self.steps += self._bound(syntax.Instruction("ret", (), (), None, function.line, 1, None, "ret;"), names)

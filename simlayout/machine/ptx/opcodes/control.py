@@ -5,6 +5,7 @@ import numpy as np
 from simlayout.errors import TOGETHER, MachineError
 from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.ptx import syntax
+from simlayout.machine.ptx.opcodes import lacking
 from simlayout.machine.ptx.opcodes.builtins import BUILTINS
 from simlayout.wording import counted
 
@@ -163,7 +164,8 @@ def call(instruction, names):
         function = module.functions.get(callee.name)
         if function is None or function.body is None:
             if callee.name not in BUILTINS:
-                raise MachineError(f"{callee.name} has no body in this module: link it (nvcc -rdc=false); "
+                raise MachineError(lacking.called(callee.name) or
+                                   f"{callee.name} has no body in this module: link it (nvcc -rdc=false); "
                                    f"of the runtime's functions the machine has {', '.join(BUILTINS)}")
             return BUILTINS[callee.name](names, returns, arguments)
         _check_call(function, arguments, returns)

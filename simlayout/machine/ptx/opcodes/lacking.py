@@ -21,6 +21,21 @@ IM2COL = "the machine has no im2col copies: load tiles (.tile) of a matrix that 
 """Of cp.async.bulk.tensor."""
 
 
+_DEVICE_RUNTIME = "__cudaCDP2", "cudaGetParameterBuffer", "cudaLaunchDevice"
+"""How the names of functions begin by which kernels launch kernels."""
+
+
+def called(function: str) -> str | None:
+    """The same of a function of CUDA's runtime, None where nothing is known of it.
+
+    >>> called("__cudaCDP2LaunchDeviceV2"), called("missing")
+    ('the machine has no launches of kernels by kernels (__cudaCDP2LaunchDeviceV2): launch both from the host', None)
+    """
+    if not function.startswith(_DEVICE_RUNTIME):
+        return None
+    return f"the machine has no launches of kernels by kernels ({function}): launch both from the host"
+
+
 def told(opcode: str) -> str:
     """That the machine lacks an opcode, and what may take its place.
 
