@@ -9,11 +9,14 @@ import planted_races as planted
 import pytest
 from planted_races import BY, GLOBAL, OF_BYTES, SHARED, SHARED_ACCESSES, SHARED_READS, may_race, operands
 from planted_races_alone import ALONE
+from planted_races_counted import COUNTED
 from planted_races_shared import IN_SHARED_MEMORY
 
 from simlayout.errors import HazardError, SimlayoutError
 from simlayout.hardware.matrix.tma import TensorMap
 from simlayout.machine import run
+
+GLOBAL_ALONE = ALONE | COUNTED
 
 
 def name_of(value):
@@ -89,10 +92,10 @@ def test_reads_and_strong_accesses_of_one_proxy_need_no_order(by, first, second,
     assert run(by, *args(), shared_bytes=SHARED, **how, together=together).hazards == ()
 
 
-@pytest.mark.parametrize("kernel", ALONE, ids=name_of)
+@pytest.mark.parametrize("kernel", GLOBAL_ALONE, ids=name_of)
 def test_a_race_of_its_own_kind_is_found_and_its_twin_is_clean(kernel):
     for together in (False, True):
-        how, args = launched(ALONE[kernel])
+        how, args = launched(GLOBAL_ALONE[kernel])
         assert_found(kernel, lambda args=args: (*args(), False), **how, together=together)
         assert run(kernel, *args(), True, shared_bytes=SHARED, **how, together=together).hazards == ()
 

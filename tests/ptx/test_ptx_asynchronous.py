@@ -2,45 +2,12 @@
 
 import numpy as np
 import pytest
+from ptx_copies import FETCH, HEAD, INIT, WAIT, entry, numbers, run
 from ptx_texts import module
 
 import simlayout as sl
 from simlayout import ptx
-from simlayout.errors import AddressError, HazardError, InstructionError, MachineError, SimlayoutError
-
-HEAD = """.reg .b32 %lane, %at, %mb, %word, %out; .reg .b64 %from, %to, %off, %token, %next;
-.shared .align 1024 .b8 smem[4096];
-mov.u32 %lane, %tid.x;
-ld.param.u64 %from, [kernel_param_0];
-ld.param.u64 %to, [kernel_param_1];
-mov.u32 %at, smem;
-add.u32 %mb, %at, 2048;
-mul.wide.u32 %off, %lane, 4;
-add.s64 %to, %to, %off;
-setp.eq.u32 %p1, %lane, 0;
-"""
-"""%from, %to: arguments, %to at the thread's word; %at, %mb: shared memory, and 2048 bytes behind it; %p1: thread 0."""
-
-FETCH = "mad.lo.u32 %out, %lane, 4, %at; ld.shared.b32 %word, [%out]; st.global.b32 [%to], %word;"
-"""The thread's word of shared memory goes to its word of the second argument."""
-
-INIT = "@%p1 mbarrier.init.shared::cta.b64 [%mb], 1; @%p1 fence.mbarrier_init.release.cluster; bar.sync 0;"
-WAIT = "AGAIN{n}: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%mb], {parity}; @!%p2 bra AGAIN{n};"
-
-
-def entry(body, parameters=("u64", "u64"), directives=""):
-    return ptx.load(module(HEAD + body + "\nret;", parameters, directives=directives)).entry()
-
-
-def run(body, source, words=32, grid=1, block=32, **how):
-    out = np.zeros(words, np.uint32)
-    trace = entry(body).run(grid, block, source, out, **how)
-    return out, trace
-
-
-def numbers(n):
-    return np.arange(1, n + 1, dtype=np.uint32)
-
+from simlayout.errors import HazardError, MachineError, SimlayoutError
 
 # ---- cp.async --------------------------------------------------------------------------------------------------------
 
@@ -301,104 +268,3 @@ def test_a_tensor_map_comes_in_a_struct_and_in_global_memory_too():
     assert (out == source[3]).all()
     with pytest.raises(MachineError, match="128 bytes are given, and the struct has 192"):
         ptx.load(struct).entry().run(1, 32, tensor, out)
-
-
-# ---- clusters --------------------------------------------------------------------------------------------------------
-
-RANKS = ".reg .b32 %rank, %peer, %far, %farmb; mov.u32 %rank, %cluster_ctarank; xor.b32 %peer, %rank, 1;"
-MEET = "barrier.cluster.arrive; barrier.cluster.wait;"
-
-
-def test_a_cta_stores_and_adds_in_the_memory_of_its_peer():
-    body = RANKS + """
-mad.lo.u32 %out, %lane, 4, %at; st.shared.b32 [%out], 100;
-mapa.shared::cluster.u32 %far, %out, %peer;
-getctarank.shared::cluster.u32 %word, %far;
-""" + MEET + """
-add.u32 %word, %word, 1;
-red.shared::cluster.add.u32 [%far], %word;
-ld.shared::cluster.u32 %word, [%far];
-""" + MEET + """
-mul.wide.u32 %off, %rank, 128; add.s64 %to, %to, %off;
-ld.shared.b32 %word, [%out]; st.global.b32 [%to], %word;
-""" + MEET
-    out, trace = run(body, numbers(1), 64, grid=2, cluster=2)
-    assert out.tolist() == [101] * 32 + [102] * 32
-    made = {c.instruction: c.bytes for c in trace.by_instruction()}
-    assert made["red.shared::cluster.add.u32"] == made["ld.shared::cluster.b32"] == 256
-
-
-@pytest.mark.parametrize(("send", "wanted", "counted"), [
-    ("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32", 9, "st.async.b32"),
-    ("red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32", 109, "red.async")])
-def test_a_store_that_completes_on_the_peers_mbarrier_is_there_behind_its_phase(send, wanted, counted):
-    body = RANKS + INIT + """
-mad.lo.u32 %out, %lane, 4, %at; st.shared.b32 [%out], 100;
-@%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%mb], 128;
-mapa.shared::cluster.u32 %far, %out, %peer; mapa.shared::cluster.u32 %farmb, %mb, %peer;
-mov.u32 %word, 9;
-""" + MEET + f"{send} [%far], %word, [%farmb];" + WAIT.format(n=1, parity=0) + """
-mul.wide.u32 %off, %rank, 128; add.s64 %to, %to, %off;
-ld.shared.b32 %word, [%out]; st.global.b32 [%to], %word;
-""" + MEET
-    out, trace = run(body, numbers(1), 64, grid=2, cluster=2)
-    assert out.tolist() == [wanted] * 64 and {c.instruction: c.bytes for c in trace.by_instruction()}[counted] == 256
-    with pytest.raises(HazardError):
-        run(body.replace(WAIT.format(n=1, parity=0), ""), numbers(1), 64, grid=2, cluster=2)
-
-
-SUM = RANKS + INIT + """
-mad.lo.u32 %out, %lane, 4, %at; st.shared.b32 [%out], 5; st.shared.b32 [%out+128], 7;
-fence.proxy.async.shared::cta;
-setp.eq.u32 %p3, %rank, 0; and.pred %p3, %p3, %p1;
-@%p3 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%mb], 256;
-mov.u32 %peer, 0; mapa.shared::cluster.u32 %far, %at, %peer; mapa.shared::cluster.u32 %farmb, %mb, %peer;
-add.u32 %word, %at, 128;
-""" + MEET + """
-@%p1 cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.KIND [%far], [%word], 128, [%farmb];
-setp.eq.u32 %p3, %rank, 0; @!%p3 bra MET;
-WAIT
-""" + FETCH + "MET:" + MEET
-
-
-@pytest.mark.parametrize(("kind", "wanted"), [("add.u32", 19), ("min.s32", 5), ("xor.b32", 5), ("max.u32", 7),
-                                              ("inc.u32", 7)])
-def test_what_two_ctas_reduce_in_one_of_them_is_there_behind_its_phase(kind, wanted):
-    body = SUM.replace("KIND", kind)
-    behind = body.replace("WAIT", WAIT.format(n=1, parity=0))
-    assert run(behind, numbers(1), 32, grid=2, cluster=2)[0].tolist() == [wanted] * 32
-    with pytest.raises(HazardError, match="early read"):
-        run(body.replace("WAIT", ""), numbers(1), 32, grid=2, cluster=2)
-    with pytest.raises(HazardError, match="missing proxy fence"):
-        run(behind.replace("fence.proxy.async.shared::cta;", ""), numbers(1), 32, grid=2, cluster=2)
-
-
-def test_what_lanes_of_two_ctas_reduce_in_one_of_them_does_not_race():
-    send = """mad.lo.u32 %far, %lane, 4, %far;
-red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%far], %lane, [%farmb];"""
-    lines = SUM.replace("WAIT", WAIT.format(n=1, parity=0)).splitlines()
-    body = "\n".join(send if "cp.reduce" in line else line for line in lines)
-    assert run(body, numbers(1), 32, grid=2, cluster=2)[0].tolist() == [5 + 2 * lane for lane in range(32)]
-    with pytest.raises(HazardError, match="early read|write in flight"):
-        run(body.replace(send, send + "st.shared::cluster.b32 [%far], 1;"), numbers(1), 32, grid=2, cluster=2)
-
-
-def test_types_that_a_reduction_in_shared_memory_lacks_are_refused():
-    with pytest.raises(InstructionError, match="add of f32: it takes u32, s32, u64 in shared memory"):
-        run(SUM.replace("KIND", "add.f32").replace("WAIT", ""), numbers(1), 32, grid=2, cluster=2)
-
-
-def test_who_arrives_at_a_cta_that_has_ended_is_told():
-    body = RANKS + INIT + "setp.eq.u32 %p3, %rank, 0; mapa.shared::cluster.u32 %farmb, %mb, %peer;" + MEET + """
-@%p3 bra END;
-nanosleep.u32 1;
-@%p1 mbarrier.arrive.shared::cluster.b64 _, [%farmb];
-END:"""
-    with pytest.raises(HazardError, match=r"early exit: .* may still use its shared memory when CTA \(0, 0, 0\) ends"):
-        run(body, numbers(1), grid=2, cluster=2)
-
-
-def test_a_plain_address_of_another_cta_is_refused_where_only_the_own_is_allowed():
-    body = RANKS + "mapa.shared::cluster.u32 %far, %at, %peer; cp.async.ca.shared.global [%far], [%from], 4;" + MEET
-    with pytest.raises((MachineError, AddressError), match="another CTA of the cluster"):
-        run(body, numbers(1), grid=2, cluster=2)
