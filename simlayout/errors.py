@@ -71,6 +71,9 @@ class DeviceError(SimlayoutError):
 SHARED_BYTES = "shared_bytes, or --shared of `simlayout run`"
 """What asks for dynamic shared memory, in Python and at the command line, for errors."""
 
+LANES_OF = "say which coordinate each lane gives (an Access's lanes, or --lanes)"
+"""What to do where a warp has no natural way through a tile, likewise."""
+
 TOGETHER = "together=True, or --together of `simlayout run`"
 """What asks for a cooperative launch, likewise."""
 

@@ -1,13 +1,13 @@
 """The natural access of a tile: how one warp reads or writes all of it, for callers that do not say how."""
 
-
 import numpy as np
 
 from simlayout.algebra import dtype_of
+from simlayout.algebra.composed import Composed
 from simlayout.algebra.layout import Layout
 from simlayout.algebra.nested import mode_sizes, tuple_text
 from simlayout.algebra.notation import in_two_modes
-from simlayout.errors import InstructionError, LayoutError
+from simlayout.errors import LANES_OF, InstructionError, LayoutError
 from simlayout.hardware import instruction as instruction_of
 from simlayout.hardware.tables.arch import DEFAULT_ARCH, arch_of
 from simlayout.proofs.access import Access
@@ -51,7 +51,8 @@ def natural_access(tile, instruction, dtype, name="tile", arch=DEFAULT_ARCH):
     Traceback (most recent call last):
     ...
     simlayout.errors.LayoutError: ldmatrix.x4 moves blocks of 16 x 16 f16 elements, which do not cover the 16 x 24 \
-tile (16,24):(24,1): change the shape, use ldmatrix.x2 (16 x 8), or say which coordinate each lane gives
+tile (16,24):(24,1): change the shape, use ldmatrix.x2 (16 x 8), or say which coordinate each lane gives (an Access's \
+lanes, or --lanes)
     """
     row, element = instruction_of(instruction, arch), dtype_of(dtype)
     rows, columns = _extents(tile)
@@ -100,8 +101,9 @@ def _extents(tile):
         raise LayoutError(f"{tile} has no shape, so a warp cannot walk over it: compose it with a layout, "
                           "as in 'Sw<3,3,3> o (16,64):(64,1)'")
     if tile.rank > 2:
+        nest = f"nest them, as in {in_two_modes(tile)}, or " if isinstance(tile, Layout | Composed) else ""
         raise LayoutError(f"the tile {tile} has {tile.rank} modes {tuple_text(tile.shape)}, a warp walks over rows and "
-                          f"columns: nest them, as in {in_two_modes(tile)}, or say which coordinate each lane gives")
+                          f"columns: {nest}{LANES_OF}")
     return (1, *mode_sizes(tile))[-2:]
 
 
@@ -111,8 +113,8 @@ def _check_trans(row, element, tile):
         pieces = CHUNK_BYTES // element.bytes
         kind = "reads" if row.kind == "ldmatrix" else "writes"
         raise LayoutError(f"{row} {kind} rows of {pieces} {element} elements next to each other, and {tile} has its columns "
-                          f"so: {_by_rows(tile)}use {row.name}.trans, which {kind} columns, ld.shared or st.shared, or say "
-                          "with --lanes which coordinate each lane gives")
+                          f"so: {_by_rows(tile)}use {row.name}.trans, which {kind} columns, ld.shared or st.shared, or "
+                          f"{LANES_OF}")
 
 
 def _by_rows(tile):
@@ -134,7 +136,7 @@ def _covered(row, element, sizes, block_of, tile):
     fits = [f"use {other} ({r} x {c}), " for other, r, c in others if not rows % r and not columns % c]
     hint = "".join(fits[:1])
     raise LayoutError(f"{row} moves blocks of {deep} x {wide} {element} elements, which do not cover the {rows} x {columns} "
-                      f"tile {tile}: change the shape, {hint}or say which coordinate each lane gives")
+                      f"tile {tile}: change the shape, {hint}or {LANES_OF}")
 
 
 def _blocks(row, element, rows, columns, tile):
@@ -179,7 +181,7 @@ def _pieces(row, element, sizes, tile, turned):
         fault = f"the {shape} tile has {lines * across} of its pieces, no whole number of warps of {row.lanes}"
     if fault:
         raise LayoutError(f"{row} does not cover {tile}: {fault}; change the shape, use an instruction of another "
-                          "width, or say which coordinate each lane gives")
+                          f"width, or {LANES_OF}")
     loops, walk = _walk(lines, across, size, row.lanes)
     return loops, (lambda tid, i, k: walk(tid, i, k)[::-1]) if turned else walk
 

@@ -104,6 +104,8 @@ def test_lanes_and_domain_name_any_other_access(capsys):
     (["check", "Sw<3,3,2> o (16,64):(64,1)"], "perhaps not bijective"),
     (["check", "Sw<3,2,3> o (16,64):(64,1)"], "16-byte chunks"),
     (["check", "(4,4,16):(64,16,1)"], "3 modes"),
+    (["check", "ty*256 + i*64 + k", "--domain", "ty=16", "i=4", "k=64"],
+     "over rows and columns: say which coordinate each lane gives (an Access's lanes, or --lanes)"),
     (["check", "(16,24):(24,1)"], "use ldmatrix.x2 (16 x 8)"),
     (["check", "(16,64)"], "write (16,64):(64,1) for one row after another"),
     (["search", "((4,4),64)"], "write (16,64):(64,1) for one row after another"),

@@ -156,17 +156,23 @@ def test_matrices_of_any_strides_are_multiplied_by_numpys_rules(name, of_a, of_b
     assert (values_of(c) == values_of(a).reshape(16, 32) @ values_of(b)).all()
 
 
-def test_an_unknown_device_is_refused():
+BITS = np.zeros((16, 16), np.uint16)                     # of bf16
+EVERY_KIND = {"mma_crosswise": (HALF, HALF.T), "warptile": (BITS, BITS), "wgmma_tma": (HALF, HALF.T)}
+
+
+@pytest.mark.parametrize("name", EVERY_KIND)
+def test_an_unknown_device_is_refused(name):
     with pytest.raises(SimlayoutError, match='device \'tpu\': choose "auto", "gpu" or "cpu"'):
-        run(KERNELS["mma_permuted"], HALF, HALF, device="tpu")
+        run(KERNELS[name], *EVERY_KIND[name], device="tpu")
 
 
 @pytest.mark.skipif(gpu_problem() is None, reason="there is a GPU here")
-def test_without_a_gpu_asking_for_one_is_an_error_and_auto_takes_the_cpu():
+@pytest.mark.parametrize("name", EVERY_KIND)
+def test_without_a_gpu_asking_for_one_is_an_error_and_auto_takes_the_cpu(name):
     with pytest.raises(DeviceError) as caught:
-        run(KERNELS["mma_permuted"], HALF, HALF, device="gpu")
+        run(KERNELS[name], *EVERY_KIND[name], device="gpu")
     assert str(caught.value) == gpu_problem()
-    assert run(KERNELS["mma_crosswise"], HALF, HALF.T).device == "CPU machine"
+    assert run(KERNELS[name], *EVERY_KIND[name]).device == "CPU machine"
 
 
 # ---- the twins, lane by lane ----------------------------------------------------------------------------------------

@@ -36,7 +36,7 @@ from cuda_kernels.kernels.practical.problem import small_integers
 from cuda_kernels.kernels.practical.tiles import KNOWN, PLAIN, TILES, accesses
 from cuda_kernels.run.device import gpu_problem
 from cuda_kernels.run.runner import run
-from simlayout import DeviceError, HazardError, SimlayoutError
+from simlayout import HazardError, SimlayoutError
 from simlayout.hardware import fragment
 from simlayout.machine import run as machine_run
 
@@ -299,18 +299,11 @@ SQUARE, WIDE = np.eye(16, dtype=np.float16), np.ones((16, 32), np.float16)
     ("1.1", (SQUARE, 0), {}, "n = 0: the power is an integer of at least 1"),
     ("1.1", (SQUARE, 1.5), {}, "n = 1.5: the power"),
     ("1.2", (WIDE, 2), {}, "problem 1.2 takes 1 matrix, not 2 inputs"),
-    ("1.2", (WIDE,), {"device": "tpu"}, "device 'tpu': choose"),
 ])
 def test_other_input_is_refused_in_one_line(problem, matrices, options, complaint):
     with pytest.raises(SimlayoutError, match=complaint) as caught:
         run(PROBLEMS[problem, "xor"], *matrices, **options)
     assert "\n" not in str(caught.value)
-
-
-@pytest.mark.skipif(gpu_problem() is None, reason="there is a GPU here")
-def test_without_a_gpu_asking_for_one_is_an_error():
-    with pytest.raises(DeviceError):
-        run(PROBLEMS["1.1", "xor"], SQUARE, device="gpu")
 
 
 def test_the_command_prints_each_access_and_what_it_costs(capsys):

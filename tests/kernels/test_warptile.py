@@ -17,7 +17,7 @@ from cuda_kernels.intrinsics.convert import cvt_f32_bf16_high, cvt_f32_bf16_low
 from cuda_kernels.kernels.warptile.warptile import BLOCK, CHUNK_K, KERNEL
 from cuda_kernels.run.device import gpu_problem
 from cuda_kernels.run.runner import run
-from simlayout import DeviceError, SimlayoutError, VerificationError
+from simlayout import SimlayoutError, VerificationError
 from simlayout.kernel import Problem
 
 SHAPES = [(BLOCK, BLOCK, 2 * CHUNK_K), (130, 66, 35), (1, 8, 16), (33, 20, 1), (5, 129, 18), (64, 4, 7)]
@@ -182,19 +182,6 @@ def test_other_input_is_refused_in_one_line(a, b, complaint):
     with pytest.raises(SimlayoutError, match=complaint) as caught:
         run(KERNEL, a, b, device="cpu")
     assert "\n" not in str(caught.value)
-
-
-def test_an_unknown_device_is_refused():
-    with pytest.raises(SimlayoutError, match='device \'tpu\': choose "auto", "gpu" or "cpu"'):
-        run(KERNEL, BITS, BITS, device="tpu")
-
-
-@pytest.mark.skipif(gpu_problem() is None, reason="there is a GPU here")
-def test_without_a_gpu_asking_for_one_is_an_error_and_auto_takes_the_cpu():
-    with pytest.raises(DeviceError) as caught:
-        run(KERNEL, BITS, BITS, device="gpu")
-    assert str(caught.value) == gpu_problem()
-    assert run(KERNEL, BITS, BITS).device == "CPU machine"
 
 
 # ---- the twins ------------------------------------------------------------------------------------------------------

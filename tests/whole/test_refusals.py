@@ -148,19 +148,6 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
 
 # ---- accesses ---------------------------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("change, fault", [
-    ({"domain": [("tid", 32)]}, "starts with the threads"), ({"domain": None}, "starts with the threads"),
-    ({"domain": {}}, "starts"),
-    ({"domain": {"tid": 32.0}}, "32.0"), ({"domain": {"tid": 32, "i": float("nan")}}, "nan"),
-    ({"domain": {"tid": "32"}}, "'32'"),
-    ({"domain": {"tid": 32, 5: 2}}, "has a name"), ({"tile": None}, "functions"), ({"tile": "(16,"}, "column"),
-    ({"lanes": "tid"}, "functions"), ({"name": 5}, "has a name"), ({"excess": 1.5}, "1.5"), ({"dtype": None}, "dtype"),
-    ({"instruction": None}, "PTX name")])
-def test_a_malformed_access_is_refused_when_it_is_made(change, fault):
-    with pytest.raises(SimlayoutError, match=fault):
-        access(**{"tile": SQUARE} | change)
-
-
 def test_the_text_of_a_layout_is_a_tile():
     text = "Sw<3,3,3> o (16,64):(64,1)"
     assert access(text, lanes=lambda t: (t % 16, 0)).tile == sl.parse(text)
