@@ -265,7 +265,7 @@ def test_a_call_with_another_number_of_arguments_is_refused(call, told):
 
 
 @pytest.mark.parametrize("callee, told", [
-    ("__cudaCDP2LaunchDeviceV2", r"no launches of kernels by kernels \(__cudaCDP2LaunchDeviceV2\): launch both from the host"),
+    ("__cudaCDP2LaunchDeviceV2", r"no launches of kernels by kernels \(__cudaCDP2LaunchDeviceV2\): launch both"),
     ("missing", r"missing has no body in this module: link it \(nvcc -rdc=false\)")])
 def test_a_function_that_is_not_there_is_refused_with_what_to_do(callee, told):
     with pytest.raises(InstructionError, match=told):

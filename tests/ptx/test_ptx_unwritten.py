@@ -1,4 +1,5 @@
-"""Reads of what nothing has written, or of lanes that take no part: notes where it does not matter what is there, and hazards where it does."""
+"""Reads of what nothing has written, or of lanes that take no part: notes where it does not matter what is there, and
+hazards where it does."""
 
 import numpy as np
 import pytest
@@ -102,7 +103,8 @@ shfl.sync.down.b32 %r1, %sum, 1, 31, 0xFFFFF;
 @pytest.mark.parametrize("body, matters", [
     ("setp.lt.u32 %p2, %lane, 19; @%p2 add.u32 %sum, %sum, %r1;", False),
     ("setp.lt.and.u32 %p2, %r1, 5, %p3; @%p2 mov.u32 %sum, 7;", False), ("add.u32 %sum, %sum, %r1;", True),
-    ("setp.eq.u32 %p2, %r1, 1; @%p2 mov.u32 %sum, 7;", True), ("setp.gt.s32 %p2, %r1, 0; @%p2 bra OUT; add.u32 %sum, %sum, 0;", True)])
+    ("setp.eq.u32 %p2, %r1, 1; @%p2 mov.u32 %sum, 7;", True),
+    ("setp.gt.s32 %p2, %r1, 0; @%p2 bra OUT; add.u32 %sum, %sum, 0;", True)])
 @pytest.mark.parametrize("mode", ["raise", "report"])
 def test_a_shuffle_from_a_lane_that_has_gone_is_a_hazard_where_the_result_depends_on_it_and_else_a_note(body, matters, mode):
     out = np.zeros(32, np.uint32)

@@ -41,8 +41,8 @@ class Step:
     where the text gives it, or None. rounded: of a store the type of what it stores, if that is what arithmetic of floats
     has rounded. stops: whether it does nothing but end the kernel with an error. sunk: whether it stands before a
     wgmma.wait_group in the text (`sunk`). waits: whether it reads a flag, or a counter: see `published`.
-    within: of an access of shared memory the Bounds of its addresses, if they are known. clock: of what reads a clock the row
-    that gets it.
+    within: of an access of shared memory the Bounds of its addresses, if they are known. clock: of what reads a clock the
+    row that gets it.
     """
 
     name: str

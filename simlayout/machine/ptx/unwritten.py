@@ -1,10 +1,11 @@
-"""Reads of what is not defined, of shared memory that nothing has written and of lanes that do not take part in a shuffle, and
-whether it matters what is there.
+"""Reads of what is not defined, and whether it matters what is there: shared memory that nothing has written, and lanes that
+take no part in a shuffle.
 
 Some kernels read beyond what they have written and use none of it: CUB's merge of two sorted runs fetches the key behind a
-run's last one, and a tile with fewer rows than a product of matrices takes has results that nobody stores; a reduction in the last warp shuffles down from lanes that have ended, and
-adds what they give nowhere. So a launch with such reads is executed again, with other words in that place. Where it does the
-same with all of them, they are notes. That is no proof that no words would matter, and so the note says what was tried.
+run's last one, a tile with fewer rows than a product of matrices takes has results that nobody stores, and a reduction in
+the last warp shuffles down from lanes that have ended, and adds what they give nowhere. So a launch with such reads is
+executed again, with other words in that place. Where it does the same with all of them, they are notes. That is no proof
+that no words would matter, and so the note says what was tried.
 """
 
 from collections import Counter
