@@ -5,7 +5,12 @@ from numbers import Integral
 
 
 class SimlayoutError(ValueError):
-    """The common base: `except simlayout.SimlayoutError` catches whatever the library refuses."""
+    """The common base: `except simlayout.SimlayoutError` catches whatever the library refuses.
+
+    `before`: the Hazards that a launch had reported (`hazards="report"`) when the error ended it.
+    """
+
+    before: tuple = ()
 
 
 class AddressError(SimlayoutError):

@@ -103,7 +103,7 @@ def run(options):
     try:
         trace = _executed(entry, options, [a.passed for a in arguments])
     except HazardError as error:
-        told = {**_launch(entry, options), "hazards": [error.hazard.as_dict()]}
+        told = {**_launch(entry, options), "hazards": [one.as_dict() for one in (*error.before, error.hazard)]}
         tell(options.json, told, field("hazard", error))
         return 1
     changed = {name: _changed(a) for name, a in arrays.items()}

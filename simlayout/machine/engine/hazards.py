@@ -47,6 +47,7 @@ KINDS = {
                       "guard the access or fix the address"),
     "misaligned": ("{second} {does} {detail}, which is not aligned to its width",
                    "use a narrower access, or fix the address"),
+    "bad address": ("{second} cannot be executed: {detail}", "guard the access or fix the address"),
     "inactive source": ("{second} takes the value of {lanes}, where nobody executes it",
                         "let all lanes that are read from take part"),
     "divergence": ("{what}", "move it out of the lane-varying branch"),
@@ -207,6 +208,11 @@ class HazardLog:
         if self.mode == "raise" and not apart:
             raise error(fault)
         found[key] = fault
+
+    @property
+    def reports(self):
+        """Whether a launch goes on behind a hazard."""
+        return self.mode == "report"
 
     def hazards(self):
         """The Hazards found, in the order in which they were found first."""

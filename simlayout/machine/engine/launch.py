@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from math import prod
 
-from simlayout.errors import SHARED_BYTES, MachineError, brief, require_ints
+from simlayout.errors import SHARED_BYTES, MachineError, SimlayoutError, brief, require_ints
 from simlayout.hardware.tables.arch import LANES, MOST_THREADS, cuda_arch_of
 from simlayout.machine.engine.counters import Counters
 from simlayout.machine.engine.cta import Residents
@@ -15,6 +15,7 @@ from simlayout.machine.engine.hazards import HazardLog
 from simlayout.machine.engine.memory import POISON
 from simlayout.machine.engine.scheduler import run_residents
 from simlayout.machine.engine.trace import Recorder
+from simlayout.wording import counted
 
 MOST_TOGETHER = 2**14
 """Threads that may run together and be looked at for hazards: each has a number for every other, twice (see `clocks`)."""
@@ -54,6 +55,13 @@ class Launch:
         self.dynamic_bytes = self.clock = self.changes = 0
         self._shadows = {}                               # memory (where it starts and ends) -> GlobalShadow
         self._allocations = {}                           # id of an array -> Allocation, which keeps it
+
+    def ended_by(self, error):
+        """Says in a SimlayoutError which hazards have been reported before it, since one of them may have led to it."""
+        error.before = () if self.log is None else self.log.hazards()
+        if error.before:
+            many = counted(len(error.before), "hazard")
+            error.args = f"{error}; before that: {many}, the first {error.before[0]}", *error.args[1:]
 
     @property
     def shadowed(self):
@@ -138,7 +146,12 @@ def run_grid(launch, shape, begin, progress=None, ahead=None, whole=None):
                 continue
         launch.not_started = count - first - size
         indices = [_within(number, clusters, shape.cluster) for number in range(first, first + size)]
-        run_residents(Residents(indices, shape.cluster, shape.grid, shape.block, shape.shared_bytes, launch), begin, ahead)
+        residents = Residents(indices, shape.cluster, shape.grid, shape.block, shape.shared_bytes, launch)
+        try:
+            run_residents(residents, begin, ahead)
+        except SimlayoutError as error:
+            launch.ended_by(error)
+            raise
         first += size
         if progress is not None:
             progress(first, count)

@@ -53,6 +53,8 @@ class Doubts:
         self.wrote, self.read = (np.zeros(cells, np.uint64) for _ in range(2))
         self._shared, self._cta = None, None
 
+    reports = False
+
     def add(self, kind, *_, **__):
         """As of HazardLog."""
         raise Doubt(kind)

@@ -155,15 +155,23 @@ class MemoryTwins:
         first, end, _ = within or (0, size, "")
         if np.bitwise_or.reduce(used - first | end - nbytes - used) >= 0 and not np.bitwise_or.reduce(used) & nbytes - 1:
             return True
-        self.stays_within(where, nbytes, verb)
-        beyond = self.active & ((where < 0) | (where > size - nbytes))
-        if beyond.any() and within is None:
-            self.wrong("out of bounds", beyond, verb, f"{nbytes} bytes at shared byte {int(where[beyond][0])}",
-                       of=f"the {size} bytes of shared memory ({SHARED_BYTES}, asks for more)")
-        self.narrow(self.active & ~beyond)
-        what = f"{nbytes} bytes at shared byte {{}}"
-        self.narrow(self.aligned(where.view(np.uint64), self.active, nbytes, verb, what))
+        self.narrow(self.active & ~self.beyond(where, nbytes, verb, self.active))
         return bool(self.active.any())
+
+    def fits(self, where, nbytes, verb, lanes):
+        """The same of an instruction that a warp executes as one, for lanes (bool [32]): whether a GPU can do it."""
+        return self.cta.launch.log is None or not self.beyond(where, nbytes, verb, lanes).any()
+
+    def beyond(self, where, nbytes, verb, lanes):
+        """Tells of lanes (bool [32]) as `keeps_within`; returns those whose accesses a GPU cannot do."""
+        size, what = self.cta.shared.size, f"{nbytes} bytes at shared byte {{}}"
+        self.stays_within(where, nbytes, verb, lanes)
+        outside = lanes & ((where < 0) | (where > size - nbytes))
+        if outside.any() and self.doing.within is None:
+            self.wrong("out of bounds", outside, verb, what.format(int(where[outside][0])),
+                       of=f"the {size} bytes of shared memory ({SHARED_BYTES}, asks for more)")
+        inside = lanes & ~outside
+        return outside | inside & ~self.aligned(where.view(np.uint64), inside, nbytes, verb, what)
 
     def stays_within(self, where, nbytes, verb, lanes=True):
         """Tells of active lanes (those of bool [32]) that leave the array that they address for another one."""

@@ -7,6 +7,7 @@ run for long has its turn too, since threads are independent: a lane that spins 
 
 import numpy as np
 
+from simlayout.errors import AddressError
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.hazards import error, hazard
 from simlayout.machine.engine.lanes import lane_list
@@ -172,11 +173,21 @@ class Parts:
             self._check_skipped(part)
         if step.together and not self._all_here(part, step, active):
             return False
-        steps = step.run(self)
+        try:
+            steps = step.run(self)
+        except AddressError as error:
+            steps = self._leave_out(error)
         if steps is None:
             part.at += 1
             return not self.spins
         return self.go_on(part, steps)
+
+    def _leave_out(self, error):
+        """The step in progress is not done, because of an AddressError: that is reported, or raised."""
+        log = self.cta.launch.log
+        if log is None or not log.reports:
+            raise error
+        log.add("bad address", None, self.place(np.flatnonzero(self.active)), detail=str(error))
 
     def looked(self):
         """The step in progress has read memory that others change. When it does so again, and nothing has changed, the lanes
@@ -187,9 +198,12 @@ class Parts:
 
     def go_on(self, part, steps):
         """Runs what a step does until it must wait; returns whether it is done."""
-        for wait in steps:
-            part.waits = (*wait, None)[:3], steps
-            return False
+        try:
+            for wait in steps:
+                part.waits = (*wait, None)[:3], steps
+                return False
+        except AddressError as error:
+            self._leave_out(error)
         part.waits, part.at = None, part.at + 1
         return True
 

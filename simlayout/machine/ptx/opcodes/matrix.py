@@ -53,8 +53,8 @@ def ldmatrix(instruction, names):
 
     def run(warp):
         rows = warp.in_shared(where(warp), generic, name)
-        warp.stays_within(rows, 16, "reads", givers)
-        put(warp, wanted, load_matrices(warp, name, rows))
+        if warp.fits(rows, 16, "reads", givers):
+            put(warp, wanted, load_matrices(warp, name, rows))
 
     return {"run": run, "together": everyone, "within": names.bounds(place)}
 
@@ -67,8 +67,8 @@ def stmatrix(instruction, names):
 
     def run(warp):
         rows = warp.in_shared(where(warp), generic, name)
-        warp.stays_within(rows, 16, "writes", givers)
-        store_matrices(warp, name, rows, given(warp))
+        if warp.fits(rows, 16, "writes", givers):
+            store_matrices(warp, name, rows, given(warp))
 
     return {"run": run, "together": everyone, "within": names.bounds(place)}
 

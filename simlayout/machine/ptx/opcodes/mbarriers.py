@@ -8,6 +8,9 @@ from simlayout.machine.engine.scopes import CLUSTER, CTA
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.opcodes.groups import address, number, put, results, space_of
 
+BYTES = 8
+"""Of an mbarrier."""
+
 IGNORED = "whose result nothing reads: it may be false, and then nothing is known of what came before the phase"
 """What is noted of a wait."""
 
@@ -29,8 +32,10 @@ class _At:
         self.remote = "shared::cluster" in instruction.modifiers
 
     def here(self, warp):
-        """int64 [32], in this CTA."""
-        return warp.in_shared(self._where(warp), self._generic, self._name)
+        """int64 [32], in this CTA; leaves out the lanes that give no place for one, and tells of them."""
+        where = warp.in_shared(self._where(warp), self._generic, self._name)
+        warp.keeps_within(where, BYTES, "uses")
+        return where
 
     def there(self, warp):
         """(int64 [32] in a CTA, int64 [32] the rank of that CTA)."""
@@ -102,8 +107,11 @@ def _wait(instruction, names):
             warp.cta.launch.recorder.note_once(warp.site, f"{name} {IGNORED}")
         given = asked(warp)
         parity = (given if by_parity else given >> np.uint64(STATE_BITS)).astype(np.int64) & 1
-        done = yield from warp.mbarrier_try(name, at.here(warp), parity, polls, relaxed or ignored)
-        put(warp, wanted, [done])
+        asking, where = warp.active, at.here(warp)
+        lost = asking & ~warp.active                     # who waits for nothing goes on
+        done = yield from warp.mbarrier_try(name, where, parity, polls, relaxed or ignored)
+        warp.narrow(asking)
+        put(warp, wanted, [done | lost])
 
     return {"run": run}
 

@@ -1,0 +1,77 @@
+"""An instruction at an address where no GPU can do it is left out and reported, whatever it is; the launch goes on."""
+
+import numpy as np
+import pytest
+from ptx_texts import module
+
+import simlayout as sl
+from simlayout.errors import HazardError, SimlayoutError
+
+TEXT = """.reg .b64 %out;
+ld.param.u64 %out, [kernel_param_0];
+mov.u32 %r1, %tid.x;
+mul.wide.u32 %rd1, %r1, 4;
+add.u64 %out, %out, %rd1;
+mad.lo.u32 %r2, %r1, 16, {at};
+cvta.const.u64 %rd2, 0;
+mov.u64 %rd3, 64;
+mov.u32 %r3, 7; mov.u32 %r4, 7; mov.u32 %r5, 7; mov.u32 %r6, 7;
+{does}
+st.global.u32 [%out], %r3;
+ret;"""
+
+ALL_LANES = {
+    "ldmatrix": ("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r3, %r4, %r5, %r6}, [%r2];", "reads 16 bytes"),
+    "stmatrix": ("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%r2], {%r3, %r4, %r5, %r6};", "writes 16 bytes"),
+    "mbarrier.init": ("mbarrier.init.shared.b64 [%r2], 1;", "uses 8 bytes"),
+    "mbarrier.arrive": ("mbarrier.arrive.shared.b64 _, [%r2];", "uses 8 bytes"),
+    "a wait": ("W: mbarrier.try_wait.parity.shared.b64 %p1, [%r2], 1; @!%p1 bra W;", "uses 8 bytes"),
+}
+
+
+def launched(does, at, hazards, **how):
+    out = np.zeros(32, np.uint32)
+    body = TEXT.format(does=does.replace("; ", ";\n"), at=at)
+    text = module(body, ["u64"], before=".extern .shared .align 16 .b8 smem[];")
+    return sl.ptx.load(text).entry().run(1, 32, out, shared_bytes=1024, hazards=hazards, **how), out
+
+
+@pytest.mark.parametrize("name", ALL_LANES)
+@pytest.mark.parametrize("at, kind", [(1024, "out of bounds"), (4, "misaligned")])
+def test_what_a_warp_does_outside_shared_memory_or_not_aligned_is_a_hazard_and_left_out(name, at, kind):
+    does, text = ALL_LANES[name]
+    trace, out = launched(does, at, "report")
+    assert kind in [one.kind for one in trace.hazards] and out.tolist() == [7] * 32
+    assert any(f"{text} at shared byte {at}" in one.text for one in trace.hazards)
+    with pytest.raises(HazardError, match=f"{kind}: .*{text}"):
+        launched(does, at, "raise")
+    with pytest.raises(SimlayoutError):
+        launched(does, at, "off")
+
+
+def test_rows_of_lanes_that_give_none_may_be_anywhere():
+    trace, _ = launched("st.shared.u32 [%r1], %r1; ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r3}, [%r2];".replace(
+        "[%r1]", "[0]"), 880, "report")
+    assert "out of bounds" not in [one.kind for one in trace.hazards]
+
+
+@pytest.mark.parametrize("does", [
+    "wmma.load.a.sync.aligned.row.m16n16k16.shared.f16 {%r3, %r3, %r3, %r3, %r3, %r3, %r3, %r3}, [8], 16;",
+    "mbarrier.init.b64 [%rd1], 1;", "st.const.u32 [%rd2], %r1;",
+    "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [8], [%out], 16, [64];"])
+def test_any_other_address_of_which_no_gpu_makes_anything_is_reported_as_well(does):
+    trace, _ = launched(does, 0, "report")
+    assert [one.kind for one in trace.hazards] == ["bad address"]
+    assert "cannot be executed" in trace.hazards[0].text
+    with pytest.raises(sl.AddressError):
+        launched(does, 0, "raise")
+
+
+def test_an_error_that_ends_a_launch_says_what_was_reported_before_it():
+    does = "st.shared.u32 [2048], %r1; W: ld.volatile.shared.u32 %r3, [0]; setp.ne.u32 %p1, %r3, %r3; @!%p1 bra W;"
+    with pytest.raises(HazardError, match="deadlock.*; before that: .* hazards?, the first out of bounds: st.") as ended:
+        launched(does, 0, "report")
+    assert "out of bounds" in [one.kind for one in ended.value.before] and "\n" not in str(ended.value)
+    with pytest.raises(HazardError) as alone:
+        launched(does.replace("2048", "512"), 0, "off")
+    assert alone.value.before == () and "before that" not in str(alone.value)
