@@ -14,7 +14,7 @@ from cuda_kernels.intrinsics.bulk import (
     bulk_load_multicast as bulk_load_multicast, bulk_reduce as bulk_reduce, bulk_send as bulk_send,
     bulk_send_reduce as bulk_send_reduce, bulk_store as bulk_store, bulk_wait_group as bulk_wait_group,
     bulk_wait_group_read_if as bulk_wait_group_read_if, prefetch_tensormap as prefetch_tensormap, tma_load_3d as tma_load_3d,
-    tma_load_3d_multicast as tma_load_3d_multicast, tma_store_3d_if as tma_store_3d_if
+    tma_load_3d_multicast as tma_load_3d_multicast, tma_prefetch_3d as tma_prefetch_3d, tma_store_3d_if as tma_store_3d_if
 )
 from cuda_kernels.intrinsics.cluster import (
     griddepcontrol_launch_dependents as griddepcontrol_launch_dependents, griddepcontrol_wait as griddepcontrol_wait,

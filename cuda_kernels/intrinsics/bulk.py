@@ -17,6 +17,11 @@ def prefetch_tensormap(warp, tensor_map):
     """Fetches a tensor map into the descriptor cache."""
 
 
+@instruction("cp.async.bulk.prefetch.tensor.3d.L2.global.tile [$0, {$1, $2, $3}];", "<- u64 s32 s32 s32")
+def tma_prefetch_3d(warp, tensor_map, c0, c1, c2):
+    """Fetches the box at (c0, c1, c2) to L2."""
+
+
 @instruction("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
              " [$0], [$1, {$3, $4, $5}], [$2];", "<- u32 u64 u32 s32 s32 s32")
 def tma_load_3d(warp, destination, tensor_map, mbarrier, c0, c1, c2):

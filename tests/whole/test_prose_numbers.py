@@ -205,6 +205,25 @@ def test_what_storing_two_neighbours_at_once_is_worth():
     assert abs(geometric_mean(columns) - 1) < 0.01
 
 
+def test_what_fetching_to_l2_ahead_of_the_wait_is_worth():
+    rows = read("h100_ahead.json")["rows"]
+    early = [(shape, *of) for shape, config, _, *of in rows if config.get("early")]
+    others = [late for _, config, late, *_ in rows if not config.get("early")] + [wait for *_, wait, _, _ in rows]
+
+    def longer(of, steps=1):
+        return [times[steps] / times[0] for times in of]
+
+    at_two = {" x ".join(map(str, shape[:3])): times[2] / times[0] for shape, times, *_ in early}
+    least = min(at_two, key=at_two.get)
+    says("matmul", f"{len(early)} products in a row, of which each begins early (below), take "
+         f"{100 - 100 * geometric_mean(at_two.values()):.1f} % less", f"{least} {100 - 100 * at_two[least]:.1f} % less")
+    assert abs(geometric_mean(longer(others)) - 1) < 0.002
+    one, two, three, four, six = (longer([times for _, times, *_ in early], steps) for steps in range(1, 6))
+    less = [f"{100 - 100 * geometric_mean(of):.1f}" for of in (one, two, three, four, six)]
+    assert less == ["1.2", "1.5", "1.6", "1.6", "1.1"] and f"{max(two):.3f} {max(three):.3f}" == "1.015 1.045"
+    assert f"{geometric_mean(longer([by_all for *_, by_all, _ in early], 2)):.3f}" == "1.008"
+
+
 def test_how_fast_an_h100_reads_the_weights_of_few_rows():
     def made(set, *shape, of):
         row = next(row for row in record.read(DATA / f"h100_{of}_bench.json").of(set)
@@ -215,6 +234,11 @@ def test_how_fast_an_h100_reads_the_weights_of_few_rows():
 
     few = [made("unseen-orders", 288, 16264, 9552, of="orders"), made("models", 196, 18176, 4544, of="unseen"),
            made("fp8", 128, 10240, 8192, of="eight_bits")]
+    drawn, = (m for m in tuning_fit.read_each(DATA / "h100_few_rows.json.xz") if not m.narrow)
+    _, cost = drawn.choices(drawn.corrected(drawn.estimated(RATES)))
+    best = [of / drawn.times[drawn.product == number].min() for number, of in enumerate(drawn.cublas)]
+    says("choosing", f"at {len(best)} such products of an H100", f"choosing costs {100 * geometric_mean(cost) - 100:.1f} %",
+         f"the best of twelve configurations is {geometric_mean(best):.2f} of cuBLAS")
     says("choosing", f"of which {min(few):.1f} to {max(few):.1f} TB/s arrive, where one row by 12288 x 28672 gets "
          f"{made('models', 1, 12288, 28672, of='unseen_again'):.1f}")
 

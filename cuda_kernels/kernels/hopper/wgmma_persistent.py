@@ -27,6 +27,7 @@ from cuda_kernels.kernels.hopper.consumer import make_consume
 from cuda_kernels.kernels.hopper.order import quotient
 from cuda_kernels.kernels.hopper.pipeline import make_cluster, make_ring
 from cuda_kernels.kernels.hopper.places import Places
+from cuda_kernels.kernels.hopper.prefetch import make_prefetch
 from cuda_kernels.kernels.hopper.producer import make_produce, make_produce_scales
 from cuda_kernels.kernels.hopper.scales import grains_of
 from cuda_kernels.kernels.hopper.slices import slice_of
@@ -99,6 +100,9 @@ def make_body(config):
     unit_at = slice_of if slices > 1 else unit_of if config.split else tile_unit
     walk, by_warp, reads_first = make_walk(config, ctas), config.grouped, config.grouped or config.lines_scales > 0
     produce = make_produce(config, places, ring, ctas, unit_at, walk)
+    fetches = not config.grouped                         # where groups end may be what the kernel ahead writes
+    prefetch = make_prefetch(config, ctas, unit_at, walk) if fetches else None
+    fetcher = 128 * consumers + (LANES if config.producer > 1 else 0)    # a warp that has nothing else to do yet
     produce_scales = make_produce_scales(config, places, ring, ctas, unit_at, walk) if scales else None
     consume, ordered, counted = make_consume(config, places, ring, ctas, unit_at, walk), walk.ordered, walk.counted
     show_mbarriers, await_mbarriers = make_meeting(config)
@@ -121,6 +125,8 @@ def make_body(config):
             fewer()
             if early:
                 griddepcontrol_launch_dependents()       # the next kernel may begin on the SMs that this one leaves free
+            if fetches and tid == fetcher:
+                prefetch(rank, (map_a, map_b, batched_a, batched_b), tiles_m, tiles_n, work)
             griddepcontrol_wait()                        # what the kernel before has written is there, and it reads no more
             there = counted(work, tiles_m, tiles_n)
             if uniform(s32(u32(tid) // u32(LANES))) == 4 * consumers if by_warp else tid == 128 * consumers:

@@ -1,0 +1,58 @@
+"""What is fetched to L2 ahead of `griddepcontrol.wait`, on the CPU machine and in PTX."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from cuda_kernels.build.compile import ptx
+from cuda_kernels.intrinsics.instruction import Instruction
+from cuda_kernels.kernels.hopper import prefetch
+from cuda_kernels.kernels.hopper.config import Hopper
+from cuda_kernels.kernels.hopper.kernel import kernel_of
+from cuda_kernels.run.runner import run
+from simlayout.machine.engine.warp import Warp
+
+M, N, K, SMS = 200, 264, 512, 64
+
+
+def moved(monkeypatch, config):
+    """(boxes fetched, boxes loaded) by a product for which there are SMs enough: how often each (map, coordinates) is."""
+    fetched, loaded, load = Counter(), Counter(), Warp.tma_load
+
+    def fetching(warp, tensor_map, *where):
+        fetched[(id(tensor_map), *(int(np.max(c)) for c in where))] += 1
+
+    def loading(warp, tensor_map, where, *more, **named):
+        loaded[(id(tensor_map), *(int(np.max(c)) for c in where))] += 1
+        return load(warp, tensor_map, where, *more, **named)
+
+    monkeypatch.setattr(prefetch, "tma_prefetch_3d", Instruction("tma_prefetch_3d", "", (), (), fetching))
+    monkeypatch.setattr(Warp, "tma_load", loading)
+    source = np.random.default_rng(1)
+    a, b = (source.integers(-4, 5, shape).astype(np.float16) for shape in ((M, K), (N, K)))
+    a = a if config.a_major == "K" else np.asfortranarray(a)
+    b = b.T if config.b_major == "K" else np.asfortranarray(b).T
+    c = run(kernel_of(config), a, b, device="cpu", sms=SMS).c
+    np.testing.assert_array_equal(c, a.astype(np.float32) @ b.astype(np.float32))
+    return fetched, loaded
+
+
+@pytest.mark.parametrize("options", [
+    {}, {"cluster_m": 2}, {"cluster_m": 2, "cluster_n": 2}, {"major": "MN"}, {"major": "MN", "cluster_n": 2},
+    {"producer": 1}, {"slices": 2}, {"split": True}, {"c_major": "M"}], ids=str)
+def test_ctas_fetch_the_first_steps_of_what_they_load_each_box_once(monkeypatch, options):
+    major = options.pop("major", "K")
+    config = Hopper(tile_m=64, tile_n=64, stages=3, a_major=major, b_major=major, **options)
+    fetched, loaded = moved(monkeypatch, config)
+    steps, along_k = K // config.depth // config.slices, 1 if major == "K" else 2
+    first = [box for box in loaded if box[along_k] // config.depth % steps < prefetch.AHEAD]
+    assert 0 < len(first) < len(loaded)
+    assert fetched == Counter(first)
+
+
+@pytest.mark.parametrize("options, boxes", [({}, 2), ({"a_major": "MN"}, 3), ({"grouped": True}, 0)], ids=str)
+def test_all_is_fetched_before_the_kernel_ahead_is_waited_for(options, boxes):
+    of_boxes = ptx(kernel_of(Hopper(**options))).split("cp.async.bulk.prefetch.tensor")
+    assert len(of_boxes) - 1 == boxes
+    assert "griddepcontrol.wait" in of_boxes[-1] and not any("griddepcontrol.wait" in before for before in of_boxes[:-1])
