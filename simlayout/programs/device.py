@@ -20,9 +20,9 @@ from simlayout.machine.engine.languages import NUMBA
 from simlayout.machine.engine.launch import MOST_TOGETHER
 from simlayout.machine.engine.trace import Trace
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.grammar import parse
 from simlayout.machine.ptx.heap import Heap
 from simlayout.machine.ptx.module import Module
+from simlayout.machine.ptx.parser.grammar import parse
 from simlayout.machine.ptx.run import Entry
 from simlayout.machine.ptx.space import GlobalSpace
 from simlayout.programs.shared_arrays import SharedArray, raised_with_elements, with_elements

@@ -5,8 +5,8 @@ from functools import lru_cache
 from typing import Any
 
 from simlayout.errors import MachineError
-from simlayout.machine.ptx.grammar import parse
 from simlayout.machine.ptx.linking import link
+from simlayout.machine.ptx.parser.grammar import parse
 from simlayout.machine.ptx.run import Entry
 from simlayout.programs.device import SimulatedDevice
 

@@ -12,7 +12,7 @@ from straight_sass import LOADS, kernel, machine_code, stored
 from tiers import given_few
 
 from simlayout import ptx
-from simlayout.machine.ptx.grammar import parse
+from simlayout.machine.ptx.parser.grammar import parse
 from simlayout.machine.ptx.passes.contracted import contracted
 from simlayout.machine.ptx.syntax import Instruction, Register
 

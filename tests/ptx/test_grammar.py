@@ -7,7 +7,7 @@ import pytest
 from ptx_samples import CALLS, DATA, TENSOR_COPY
 
 from simlayout.errors import ParseError
-from simlayout.machine.ptx.grammar import parse
+from simlayout.machine.ptx.parser.grammar import parse
 from simlayout.machine.ptx.syntax import (
     SINK,
     Address,

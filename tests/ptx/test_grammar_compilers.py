@@ -11,7 +11,7 @@ from tiers import sweep_but
 
 from cuda_kernels.build.assembler import find_tool
 from cuda_kernels.kernels import KERNELS
-from simlayout.machine.ptx.grammar import parse
+from simlayout.machine.ptx.parser.grammar import parse
 from simlayout.machine.ptx.syntax import Instruction
 
 HERE = Path(__file__).resolve()

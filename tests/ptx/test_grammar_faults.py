@@ -3,7 +3,7 @@
 import pytest
 
 from simlayout.errors import ParseError
-from simlayout.machine.ptx.grammar import parse
+from simlayout.machine.ptx.parser.grammar import parse
 
 HEAD = ".version 9.0 .target sm_90a .address_size 64\n"
 

@@ -7,7 +7,7 @@ from ptx_samples import TEXTS
 from ptxas_says import PTXAS, needs_ptxas
 
 from simlayout.errors import ParseError
-from simlayout.machine.ptx.grammar import parse
+from simlayout.machine.ptx.parser.grammar import parse
 
 pytestmark = needs_ptxas
 HEAD = ".version 8.6\n.target sm_90a\n.address_size 64\n"

@@ -10,8 +10,8 @@ from ptx_samples import TEXTS
 from tiers import given_few
 
 from simlayout.errors import ParseError
-from simlayout.machine.ptx.grammar import parse
-from simlayout.machine.ptx.tokens import Tokens
+from simlayout.machine.ptx.parser.grammar import parse
+from simlayout.machine.ptx.parser.tokens import Tokens
 
 CHANGES = ("cut", "delete", "repeat", "swap", "move", "from another", "character")
 

@@ -4,7 +4,7 @@ import pytest
 from ptx_texts import module
 
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.grammar import parse
+from simlayout.machine.ptx.parser.grammar import parse
 from simlayout.machine.ptx.passes.known import Known
 
 ALL = (1 << 64) - 1

@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simlayout.errors import AddressError, MachineError
-from simlayout.machine.ptx.grammar import parse
 from simlayout.machine.ptx.heap import ALIGNMENT, Heap
 from simlayout.machine.ptx.linking import link
 from simlayout.machine.ptx.loading import load
 from simlayout.machine.ptx.module import Module
+from simlayout.machine.ptx.parser.grammar import parse
 
 HEAD = ".version 9.0\n.target sm_90\n.address_size 64\n"
 

@@ -7,7 +7,7 @@ from ptx_texts import module
 
 from simlayout import ptx
 from simlayout.hardware import analyze
-from simlayout.machine.ptx.grammar import parse
+from simlayout.machine.ptx.parser.grammar import parse
 from simlayout.machine.ptx.passes.known import Known
 
 HEAD = """.shared .align 16 .b8 s[4096];

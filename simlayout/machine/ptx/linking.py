@@ -18,7 +18,7 @@ def link(modules: Sequence[syntax.Module]) -> syntax.Module:
 
     Raises MachineError where two modules define one name.
 
-    >>> from simlayout.machine.ptx.grammar import parse
+    >>> from simlayout.machine.ptx.parser.grammar import parse
     >>> head = ".version 9.0 .target sm_90 "
     >>> caller = parse(head + ".extern .func f; .visible .entry k() { call f; }")
     >>> callee = parse(head + ".visible .func f { ret; } .visible .func g { ret; }")

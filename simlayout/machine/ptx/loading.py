@@ -5,9 +5,9 @@ from pathlib import Path
 from simlayout.errors import InstructionError, MachineError, ParseError
 from simlayout.machine.ptx.cxx_names import cxx_names
 from simlayout.machine.ptx.faults import others, refusal
-from simlayout.machine.ptx.grammar import parse
 from simlayout.machine.ptx.module import Module
-from simlayout.machine.ptx.other_files import is_known, what_instead
+from simlayout.machine.ptx.parser.grammar import parse
+from simlayout.machine.ptx.parser.other_files import is_known, what_instead
 
 
 def read(source: str | Path) -> Module:

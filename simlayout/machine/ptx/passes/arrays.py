@@ -92,7 +92,7 @@ class Pointers:
         """The Bounds of an operand in brackets, if it is known to which array it belongs. nbytes: of an access, of which
         some are read alone if used is not None: (bytes of an element, the elements).
 
-        >>> from simlayout.machine.ptx.grammar import parse
+        >>> from simlayout.machine.ptx.parser.grammar import parse
         >>> text = ".version 9.0\\n.target sm_90\\n.address_size 64\\n.entry f() { .reg .b32 %r<9>; "
         >>> text += ".shared .align 4 .b8 tile[64]; mov.u32 %r1, tile; add.s32 %r2, %r1, %r0; ld.shared.b32 %r3, [%r2+8]; }"
         >>> function = parse(text).functions["f"]

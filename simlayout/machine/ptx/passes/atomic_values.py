@@ -19,7 +19,7 @@ _BOUNDS = {"lt", "le", "gt", "ge", "lo", "ls", "hi", "hs"}
 def asked(function: syntax.Function, known: Known) -> set[int]:
     """The ids of such atomics of a function. known: what is known of its registers.
 
-    >>> from simlayout.machine.ptx.grammar import parse
+    >>> from simlayout.machine.ptx.parser.grammar import parse
     >>> text = ".version 9.0\\n.target sm_90\\n.address_size 64\\n"
     >>> text += ".entry f() { .reg .b32 %r<9>; .reg .b64 %p<9>; .reg .pred %q; atom.global.add.u32 %r1, [%p1], 1;"
     >>> text += "setp.ge.u32 %q, %r1, %r2; mad.wide.u32 %p2, %r1, 4, %p3; st.global.b32 [%p2], %r2;"

@@ -44,7 +44,7 @@ class Carried:
     def is_carried(self, operand: syntax.Operand) -> bool:
         """Whether what a destination holds is only moved, and stored.
 
-        >>> from simlayout.machine.ptx.grammar import parse
+        >>> from simlayout.machine.ptx.parser.grammar import parse
         >>> text = ".version 9.0\\n.target sm_90\\n.address_size 64\\n.entry f() { .reg .b32 %r<9>; .local .b32 x; "
         >>> text += "ld.local.b32 %r1, [x]; and.b32 %r2, %r1, 7; st.local.b32 [x], %r2; "
         >>> text += "ld.local.b32 %r3, [x]; add.s32 %r4, %r3, 1; ret; }"

@@ -21,7 +21,7 @@ _ENDS = {"ret", "exit", "trap"}
 def guesses(function: syntax.Function, known: Known) -> set[int]:
     """The ids of the loads of a function that are guesses. known: what is known of its registers.
 
-    >>> from simlayout.machine.ptx.grammar import parse
+    >>> from simlayout.machine.ptx.parser.grammar import parse
     >>> text = ".version 9.0\\n.target sm_90\\n.address_size 64\\n.entry f() { .reg .b32 %r<9>; .reg .b64 %p; .reg .pred %q;"
     >>> text += "ld.global.u32 %r1, [%p]; NEXT: add.s32 %r2, %r1, 5; atom.global.cas.b32 %r3, [%p], %r1, %r2;"
     >>> text += "setp.ne.s32 %q,%r3,%r1; mov.b32 %r1,%r3; @%q bra NEXT; ld.global.b32 %r4, [%p]; st.global.b32 [%p], %r4;}"

@@ -68,7 +68,7 @@ class Known:
     def bits(self, operand) -> int:
         """A mask of the bits that an operand can have.
 
-        >>> from simlayout.machine.ptx.grammar import parse
+        >>> from simlayout.machine.ptx.parser.grammar import parse
         >>> text = ".version 9.0\\n.target sm_90\\n.address_size 64\\n.entry f() { .reg .b32 %r<4>; .reg .pred %p1;"
         >>> text += "selp.b32 %r1, 1, 0, %p1; shl.b32 %r2, %r1, 4; mov.b32 %r3, %tid.x; ret; }"
         >>> function = parse(text).functions["f"]
@@ -115,7 +115,7 @@ class Known:
     def unread(self, operand) -> bool:
         """Whether no instruction reads a destination, but for those that compute what nothing reads.
 
-        >>> from simlayout.machine.ptx.grammar import parse
+        >>> from simlayout.machine.ptx.parser.grammar import parse
         >>> text = ".version 9.0\\n.target sm_90\\n.address_size 64\\n.entry f() { .reg .b32 %r<5>;"
         >>> text += "add.s32 %r1, %r0, 1; add.s32 %r2, %r1, 1; add.s32 %r3, %r0, 2; st.shared.b32 [%r3], %r3; ret; }"
         >>> function = parse(text).functions["f"]
@@ -135,7 +135,7 @@ class Known:
         """The same address, told by what the register of its base is made of: by moves, changes of the space, and sums with
         numbers.
 
-        >>> from simlayout.machine.ptx.grammar import parse
+        >>> from simlayout.machine.ptx.parser.grammar import parse
         >>> text = ".version 9.0\\n.target sm_90\\n.address_size 64\\n.entry f() { .reg .b64 %p<3>; .reg .b32 %r;"
         >>> text += "add.s64 %p2, %p1, 8; ld.global.b32 %r, [%p2+4]; ret; }"
         >>> function = parse(text).functions["f"]
@@ -175,7 +175,7 @@ class Known:
     def rounded(self, operand) -> str | None:
         """The type of floats whose arithmetic an operand is the result of, or None: of sums, and what is made of them.
 
-        >>> from simlayout.machine.ptx.grammar import parse
+        >>> from simlayout.machine.ptx.parser.grammar import parse
         >>> text = ".version 9.0\\n.target sm_90\\n.address_size 64\\n.entry f() { .reg .b32 %r<4>;"
         >>> text += "add.f32 %r1, %r0, %r0; mov.b32 %r2, %r1; add.s32 %r3, %r1, %r2; ret; }"
         >>> function = parse(text).functions["f"]

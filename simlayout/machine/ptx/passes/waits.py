@@ -16,7 +16,7 @@ def waits(function: syntax.Function, known: Known) -> set[int]:
     """The ids of such loads of a function, and of those of the same address outside the loop: compilers look once before it
     begins. known: what is known of its registers.
 
-    >>> from simlayout.machine.ptx.grammar import parse
+    >>> from simlayout.machine.ptx.parser.grammar import parse
     >>> text = ".version 9.0\\n.target sm_90\\n.address_size 64\\n.entry f() { .reg .b32 %r<9>; .reg .b64 %p; .reg .pred %q;"
     >>> text += "WAIT: ld.volatile.global.u32 %r1, [%p]; setp.eq.s32 %q, %r1, 0; @%q bra WAIT;"
     >>> text += "ld.volatile.global.u32 %r2, [%p+4]; ret; }"

@@ -37,7 +37,7 @@ class Wrappers:
     def put_in(self, function: syntax.Function) -> syntax.Function:
         """The function with the bodies of wrappers in the place of their calls; itself if it calls none.
 
-        >>> from simlayout.machine.ptx.grammar import parse
+        >>> from simlayout.machine.ptx.parser.grammar import parse
         >>> text = ".version 9.0 .target sm_90 .address_size 64 .func (.param .b32 was) count(.param .b64 at) { "
         >>> text += ".reg .b32 %r; .reg .b64 %p; ld.param.u64 %p, [at]; atom.inc.u32 %r, [%p], 9; "
         >>> text += "st.param.b32 [was], %r; ret; }"

@@ -14,8 +14,8 @@ import struct
 from collections.abc import Callable
 from typing import NamedTuple
 
+from simlayout.machine.ptx.parser.tokens import MAX_NESTING, Tokens
 from simlayout.machine.ptx.syntax import Float, Integer
-from simlayout.machine.ptx.tokens import MAX_NESTING, Tokens
 
 _INTEGER = re.compile(r"(?:0[xX](?P<hex>[0-9A-Fa-f]+)|0[bB](?P<binary>[01]+)|0(?P<octal>[0-7]+)|"
                       r"(?P<decimal>0|[1-9][0-9]*))(?P<U>U?)\Z")

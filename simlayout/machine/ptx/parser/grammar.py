@@ -18,13 +18,13 @@ import re
 from collections import ChainMap
 
 from simlayout.errors import ParseError
-from simlayout.machine.ptx.body import Body
-from simlayout.machine.ptx.constants import number
-from simlayout.machine.ptx.declarations import SPACES, attribute, declarator, kind, linked, parameters
-from simlayout.machine.ptx.other_files import what_instead
-from simlayout.machine.ptx.scopes import Names, Scope
+from simlayout.machine.ptx.parser.body import Body
+from simlayout.machine.ptx.parser.constants import number
+from simlayout.machine.ptx.parser.declarations import SPACES, attribute, declarator, kind, linked, parameters
+from simlayout.machine.ptx.parser.other_files import what_instead
+from simlayout.machine.ptx.parser.scopes import Names, Scope
+from simlayout.machine.ptx.parser.tokens import Tokens
 from simlayout.machine.ptx.syntax import BITS, Function, Module, Variable
-from simlayout.machine.ptx.tokens import Tokens
 
 _DIRECTIVES = {"maxntid": (1, 3), "reqntid": (1, 3), "minnctapersm": (1, 1), "maxnctapersm": (1, 1), "maxnreg": (1, 1),
                "reqnctapercluster": (1, 3), "maxclusterrank": (1, 1), "explicitcluster": (0, 0), "blocksareclusters": (0, 0),

@@ -13,8 +13,9 @@ register and a number outside of brackets (`%r1+4`).
 from collections.abc import Mapping
 from dataclasses import replace
 
-from simlayout.machine.ptx.constants import constant, integer
-from simlayout.machine.ptx.scopes import Pending, Scope
+from simlayout.machine.ptx.parser.constants import constant, integer
+from simlayout.machine.ptx.parser.scopes import Pending, Scope
+from simlayout.machine.ptx.parser.tokens import Tokens
 from simlayout.machine.ptx.syntax import (
     Address,
     Arguments,
@@ -29,7 +30,6 @@ from simlayout.machine.ptx.syntax import (
     TensorAddress,
     Vector,
 )
-from simlayout.machine.ptx.tokens import Tokens
 
 _ENDS = frozenset((",", ";", "]", "}", ")"))
 

@@ -11,11 +11,11 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-from simlayout.machine.ptx.constants import integer, number
-from simlayout.machine.ptx.initial import INITIALISED, initial_value
-from simlayout.machine.ptx.scopes import Scope
+from simlayout.machine.ptx.parser.constants import integer, number
+from simlayout.machine.ptx.parser.initial import INITIALISED, initial_value
+from simlayout.machine.ptx.parser.scopes import Scope
+from simlayout.machine.ptx.parser.tokens import MAX_NESTING, Tokens
 from simlayout.machine.ptx.syntax import BITS, Relocation, Variable
-from simlayout.machine.ptx.tokens import MAX_NESTING, Tokens
 
 SPACES = (".shared", ".global", ".const", ".local", ".param", ".tex", ".shared::cta", ".shared::cluster")
 LINKAGES = (".extern", ".visible", ".weak", ".common")

@@ -9,9 +9,9 @@ import math
 import struct
 from collections.abc import Callable
 
-from simlayout.machine.ptx.constants import constant, integer, number
+from simlayout.machine.ptx.parser.constants import constant, integer, number
+from simlayout.machine.ptx.parser.tokens import MAX_NESTING, Tokens, is_name
 from simlayout.machine.ptx.syntax import BITS, Float, Relocation
-from simlayout.machine.ptx.tokens import MAX_NESTING, Tokens, is_name
 
 _FLOATS = {"f32": "<f", "f64": "<d"}
 INITIALISED = (*(f"{sign}{bits}" for sign in "bus" for bits in (8, 16, 32, 64)), "b128", *_FLOATS)

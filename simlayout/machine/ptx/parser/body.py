@@ -14,10 +14,11 @@
 import re
 from collections.abc import Callable, MutableMapping
 
-from simlayout.machine.ptx.constants import number
-from simlayout.machine.ptx.declarations import LINKAGES, SPACES, declarator, kind, linked, parameters, registers
-from simlayout.machine.ptx.operands import Operands
-from simlayout.machine.ptx.scopes import Names, Pending, Scope
+from simlayout.machine.ptx.parser.constants import number
+from simlayout.machine.ptx.parser.declarations import LINKAGES, SPACES, declarator, kind, linked, parameters, registers
+from simlayout.machine.ptx.parser.operands import Operands
+from simlayout.machine.ptx.parser.scopes import Names, Pending, Scope
+from simlayout.machine.ptx.parser.tokens import Tokens
 from simlayout.machine.ptx.syntax import (
     BITS,
     Arguments,
@@ -30,7 +31,6 @@ from simlayout.machine.ptx.syntax import (
     Site,
     Symbol,
 )
-from simlayout.machine.ptx.tokens import Tokens
 
 _OPCODE = re.compile(r"[A-Za-z][A-Za-z0-9_]*(?:\.[A-Za-z0-9_]+(?:::[A-Za-z0-9_]+)*)*\Z")
 _MODIFIER = re.compile(r"\.(?:[A-Za-z_]|[0-9]+[A-DF-Za-df-z])")

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from simlayout.machine.ptx.parser.tokens import Tokens
 from simlayout.machine.ptx.syntax import (
     SINK,
     Instruction,
@@ -18,7 +19,6 @@ from simlayout.machine.ptx.syntax import (
     Variable,
     Vector,
 )
-from simlayout.machine.ptx.tokens import Tokens
 
 _OF_3 = ("%tid", "%ntid", "%ctaid", "%nctaid", "%clusterid", "%nclusterid", "%cluster_ctaid", "%cluster_nctaid")
 SPECIALS = frozenset((

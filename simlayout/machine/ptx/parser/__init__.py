@@ -1,0 +1,1 @@
+"""From PTX text to what it says as data (`machine.ptx.syntax`): `grammar.parse`."""
