@@ -61,6 +61,7 @@ def test_a_function_takes_what_it_is_given_or_refuses_it_in_one_line_of_its_own(
     (lambda: sl.Access("a", "ldmatrix.x4", LAYOUT, domain={"tid": 32.0}), "tid is 32.0; give an int, how many values"),
     (lambda: sl.machine.run(lambda: None, 1, 32, shared_bytes="a"), "shared_bytes is an integer, not 'a'"),
     (lambda: sl.mma("m16n8k16", 1, 2), "did you mean m16n8k16.f32.f16.f16.f32"),
+    (lambda: sl.fragment("m64n16k16", "D"), "'wgmma.m64n16k16'; did you mean wgmma.m64n16k16.f"),
     (lambda: sl.fragment("wmma.m16n16k16.f32.f16.f16.f32", "A"), "did you mean wmma.m16n16k16.f16.row"),
     (lambda: cuda_kernels.KERNELS["mma_permute"], r"unknown kernel 'mma_permute' \(did you mean mma_permuted\?\); known:"),
     (lambda: cuda_kernels.KERNELS[["mma_base"]], r"unknown kernel \['mma_base'\] .*; known: mma_base, mma_padded"),

@@ -100,6 +100,8 @@ def fragment(name: str, operand: str | None = None) -> Fragment:
     if not isinstance(name, str) or not isinstance(operand, str | None):
         raise InstructionError(f"no fragment known for {brief(name)}, {brief(operand)}: give names, text such "
                                "as 'm16n8k16.f32.f16.f16.f32' and 'A'")
+    if name.startswith("m64n"):                          # 64 rows: nothing but wgmma has them
+        name = f"wgmma.{name}"
     if name.startswith("wgmma."):
         return wgmma_fragment(name.replace(".mma_async.sync.aligned", ""), operand)
     if name.startswith("tcgen05."):
