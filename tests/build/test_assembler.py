@@ -27,7 +27,7 @@ def sass(code, folder):
 @needs_tools
 @pytest.mark.slow
 def test_consumers_take_the_registers_of_the_producer(tmp_path):
-    listing = sass(assembler.cubin(ptx(kernel_of(Hopper(256, 160, 4, 2, bands=2, split=True)))), tmp_path)
+    listing = sass(assembler.cubin(ptx(kernel_of(Hopper(256, 192, 3, 1, bands=2)))), tmp_path)
     assert listing.count("USETMAXREG") == 2 and "HGMMA" in listing and "LDL" not in listing and "STL" not in listing
 
 

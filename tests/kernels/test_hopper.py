@@ -136,7 +136,7 @@ def test_candidates_compile_without_spills(candidate, tmp_path):
 
 
 def test_tensor_maps_are_parameters_of_128_bytes_and_clusters_have_their_size():
-    entry = Entry.of(ptx(kernel_of(HOPPER["mma_tma"])))
+    entry = Entry.of(ptx(kernel_of(Hopper(64, 64, 4, cluster_m=2))))
     assert [p.array for p in entry.parameters] == ["[128]" if a.type == "map" else "" for a in SIGNATURE]
     assert ".reqnctapercluster 2, 1, 1" in entry.directives
 
