@@ -107,6 +107,13 @@ def test_a_kernel_of_cxx_is_shown_as_its_source_has_it_and_what_its_parameters_a
     assert printed(capsys, "run", "k.ptx", "--block", "32", *given).startswith("entry         rows<__half>\n")
 
 
+def test_of_a_parameter_whose_type_is_a_long_template_the_size_is_told(capsys, folder):
+    long = "N4mine6ParamsI" + "4Tile" * 12 + "EE"
+    (folder / "k.ptx").write_text(module("ret;", [".param .align 8 .b8 kernel_param_0[24]"], f"_Z1k{long}"))
+    said = printed(capsys, "ptx", "k.ptx").split("parameters")[1]
+    assert ": 24 bytes\n" in said and "Tile" not in said
+
+
 @pytest.mark.parametrize("columns", range(40, 120, 7))
 def test_ptx_never_parts_the_name_of_an_instruction_from_its_number(capsys, columns, monkeypatch):
     monkeypatch.setenv("COLUMNS", str(columns))

@@ -35,6 +35,9 @@ from simlayout.wording import counted
 LIMIT = 1 << 32
 """Instructions that a warp executes at most, if no other limit is given."""
 
+LONGEST_TYPE = 60
+"""Letters of a type of C++ that is told: those of CUTLASS have hundreds, and say less than their size."""
+
 MOST_WARPS = 2**14
 """Warps that may run together: more than any GPU of today holds at once."""
 
@@ -82,8 +85,10 @@ class Entry:
         return self.module.__reduce__()                  # refuses
 
     def described(self, parameter: syntax.Variable) -> str:
-        """A parameter as text: its name without that of the entry, and its type, that of C++ if it is known, or size."""
+        """A parameter as text: its name without that of the entry, and its type, that of C++ if it is known and no long one
+        of a template, or size."""
         of_cxx = self.types[self.parameters.index(parameter)] if self.types is not None else ""
+        of_cxx = of_cxx if len(of_cxx) <= LONGEST_TYPE else ""
         size = counted(parameter.bytes, "byte") if parameter.shape else "" if of_cxx else f".{parameter.type}"
         return f"{self._own_name(parameter)}: {', '.join(filter(None, (of_cxx, size)))}"
 
