@@ -21,7 +21,7 @@ from cuda_kernels.bench.computer import about, headline, told
 
 def kernels():
     """{name: (function, grid, block, arguments, what the last argument must be)}."""
-    from cuda_kernels.bench.simulated import BLOCK, DEPTH, STEP, TILE, reduction, sgemm, transpose
+    from cuda_kernels.bench.simulated_kernels import BLOCK, DEPTH, STEP, TILE, reduction, sgemm, transpose
 
     random = np.random.default_rng(0)
     square, left, right = (random.integers(-3, 4, (n, n)).astype(np.float32) for n in (1024, 256, 256))

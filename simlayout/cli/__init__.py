@@ -80,7 +80,7 @@ def _quick_end():
 
 def _parsed(arguments):
     """What the command line says, as options; an exit code where it has been answered with that."""
-    from simlayout.cli.arguments import command_line
+    from simlayout.cli.commands import command_line
 
     parser = command_line()
     if "_ARGCOMPLETE" in os.environ:                    # the shell asks what may come next: argcomplete answers, and exits

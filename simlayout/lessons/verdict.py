@@ -9,7 +9,7 @@ from typing import Any
 from simlayout.arguments import typed
 from simlayout.errors import SimlayoutError, VerificationError
 from simlayout.hardware.banks.explain import WIDTH
-from simlayout.lessons.exercises.asking import Refused, Right
+from simlayout.lessons.exercises.answers import Refused, Right
 from simlayout.lessons.exercises.hints import HINTS, LABELS, MORE
 from simlayout.lessons.exercises.said import Said, text_of
 from simlayout.testing.counterexample import CounterexampleError, wrapped

@@ -10,11 +10,11 @@ import numpy as np
 
 from simlayout.algebra import dtype_of
 from simlayout.algebra.aliases import Index, IndexFunction
+from simlayout.algebra.argument_order import check_order
 from simlayout.algebra.checked import GREATEST
 from simlayout.algebra.exact import box_arguments, box_point, exactly, pieces
 from simlayout.algebra.layout import check_points
 from simlayout.algebra.notation import as_layout
-from simlayout.algebra.order import check_order
 from simlayout.drawn import drawn_by
 from simlayout.errors import LayoutError, UndefinedError, brief
 from simlayout.hardware import analyze, arch_of, instruction

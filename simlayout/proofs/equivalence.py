@@ -8,11 +8,11 @@ from math import prod
 import numpy as np
 
 from simlayout.algebra.aliases import Domain, IndexFunction
+from simlayout.algebra.argument_order import check_order
 from simlayout.algebra.exact import box_arguments, box_point, exact_offsets, pieces
 from simlayout.algebra.f2 import F2Map
 from simlayout.algebra.nested import mode_sizes
 from simlayout.algebra.notation import as_layout
-from simlayout.algebra.order import check_order
 from simlayout.errors import LayoutError, brief
 from simlayout.shown import Shown
 from simlayout.wording import counted, tile_name

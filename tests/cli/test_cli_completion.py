@@ -10,7 +10,7 @@ import pytest
 from cuda_kernels.bench.run import Choice
 from simlayout import clinic, guide
 from simlayout.algebra import dtype_of
-from simlayout.cli.arguments import command_line
+from simlayout.cli.commands import command_line
 from simlayout.hardware import ARCHES, arch_of, fragment
 from simlayout.hardware.tables.instructions import instructions_of
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simlayout.cli import main
-from simlayout.cli.arguments import command_line
+from simlayout.cli.commands import command_line
 from simlayout.cli.options import SHARED, add, integer, names_file
 from simlayout.cli.text import fit, width
 from simlayout.explorer.model import answer

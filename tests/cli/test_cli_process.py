@@ -70,7 +70,7 @@ sys.exit(main())
 
 
 @pytest.mark.parametrize("module", [
-    "numpy", *(pytest.param(name, marks=pytest.mark.sweep) for name in ("simlayout.cli.arguments", "cuda_kernels.kernels"))])
+    "numpy", *(pytest.param(name, marks=pytest.mark.sweep) for name in ("simlayout.cli.commands", "cuda_kernels.kernels"))])
 def test_ctrl_c_while_modules_load_is_one_line_and_130(module):
     assert interrupted(WHILE_LOADING.format(module=module)) == (130, "simlayout: interrupted\n")
 

@@ -9,7 +9,7 @@ import simlayout as sl
 from cuda_kernels.kernels import KERNELS, MMA_KERNELS
 from simlayout import plots
 from simlayout.cli import main
-from simlayout.cli.arguments import command_line
+from simlayout.cli.commands import command_line
 from simlayout.kernel import Problem
 from simlayout.plots import of_kernel, pipeline, plan_sheet, sheet, timeline
 from simlayout.plots.pipeline import Span, Timeline

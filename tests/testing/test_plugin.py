@@ -214,7 +214,7 @@ def test_a_run_stops_each_test_at_its_first_hazard_where_that_is_asked_for(tmp_p
 
 
 def test_hazards_are_chosen_by_the_words_of_the_command_line():
-    from simlayout.cli.arguments import command_line
+    from simlayout.cli.commands import command_line
     from simlayout.testing.plugin import pytest_addoption
 
     class Group:

@@ -10,7 +10,7 @@ import pytest
 HEAVY = ("numba", "matplotlib", "hypothesis", "ml_dtypes", "pytest", "cuda_kernels", "llvmlite")
 
 
-EVERY_COMMAND = ("from importlib import import_module; from simlayout.cli.arguments import COMMANDS; "
+EVERY_COMMAND = ("from importlib import import_module; from simlayout.cli.commands import COMMANDS; "
                  "[import_module('simlayout.cli.' + home.partition(':')[0]) for home, _ in COMMANDS.values()]")
 """Imports the modules of all commands."""
 

@@ -30,7 +30,7 @@ from texts import (
 
 from simlayout import guide
 from simlayout.cli import main
-from simlayout.cli.arguments import command_line
+from simlayout.cli.commands import command_line
 
 COMMANDS = [(block, line) for block in every("sh") for line in lines(block)]
 SESSIONS = [(block, *command) for block in every("console")

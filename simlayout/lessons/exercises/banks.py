@@ -4,7 +4,7 @@ import numpy as np
 
 from simlayout.algebra import Layout
 from simlayout.hardware import analyze
-from simlayout.lessons.exercises.asking import Exercise, Refused, Right, drawn, judge_tile, pair_that_meets, warp_addresses
+from simlayout.lessons.exercises.answers import Exercise, Refused, Right, drawn, judge_tile, pair_that_meets, warp_addresses
 from simlayout.lessons.exercises.said import Said
 from simlayout.proofs import Access
 

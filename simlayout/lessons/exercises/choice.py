@@ -1,7 +1,7 @@
 """Lesson 6: padding, rotation or XOR."""
 
 from simlayout.algebra import Layout, Rotation
-from simlayout.lessons.exercises.asking import Exercise, Refused, Right, integer, judge_tile
+from simlayout.lessons.exercises.answers import Exercise, Refused, Right, integer, judge_tile
 from simlayout.lessons.exercises.said import Said
 from simlayout.proofs import Access
 

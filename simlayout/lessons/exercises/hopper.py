@@ -5,7 +5,7 @@ import numpy as np
 from simlayout import plots
 from simlayout.algebra import Layout, Swizzle
 from simlayout.hardware import OperandTile, TensorMap, fragment
-from simlayout.lessons.exercises.asking import Exercise, Refused, Right
+from simlayout.lessons.exercises.answers import Exercise, Refused, Right
 from simlayout.lessons.exercises.fragments import pair_of
 from simlayout.lessons.exercises.said import Said
 from simlayout.proofs import prove_operand

@@ -4,7 +4,7 @@ import numpy as np
 
 from simlayout import plots
 from simlayout.algebra import Layout, Swizzle
-from simlayout.lessons.exercises.asking import Exercise, Refused, Right, drawn_load, judge_transposition
+from simlayout.lessons.exercises.answers import Exercise, Refused, Right, drawn_load, judge_transposition
 from simlayout.lessons.exercises.said import Said
 from simlayout.proofs import Access, verify
 from simlayout.testing import assert_conflict_free, assert_equivalent

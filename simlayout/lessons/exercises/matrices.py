@@ -3,7 +3,7 @@
 from simlayout import plots
 from simlayout.algebra import Layout
 from simlayout.hardware import fragment
-from simlayout.lessons.exercises.asking import Exercise, Refused, Right, integer, judge_tile
+from simlayout.lessons.exercises.answers import Exercise, Refused, Right, integer, judge_tile
 from simlayout.lessons.exercises.said import Said
 from simlayout.proofs import Access
 

@@ -5,7 +5,7 @@ from importlib.resources import files
 import numpy as np
 
 from simlayout.errors import HazardError
-from simlayout.lessons.exercises.asking import Exercise, Refused, Right, drawn_load, integer, judge_transposition
+from simlayout.lessons.exercises.answers import Exercise, Refused, Right, drawn_load, integer, judge_transposition
 from simlayout.lessons.exercises.said import Said
 
 GRID, BLOCK, SIZE = (2, 2), (32, 8), 64

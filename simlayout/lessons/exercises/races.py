@@ -4,7 +4,7 @@ import numpy as np
 
 from simlayout import plots
 from simlayout.errors import AddressError, HazardError
-from simlayout.lessons.exercises.asking import Exercise, Refused, Right, integer
+from simlayout.lessons.exercises.answers import Exercise, Refused, Right, integer
 from simlayout.lessons.exercises.said import Said
 
 THREADS, SHARED_BYTES, MOST_CHUNKS = 64, 4096, 6

@@ -1,7 +1,7 @@
 """Lesson 5: the practical swizzle problems."""
 
 from simlayout.algebra import Layout
-from simlayout.lessons.exercises.asking import Exercise, Right, judge_tile
+from simlayout.lessons.exercises.answers import Exercise, Right, judge_tile
 from simlayout.lessons.exercises.said import Said
 from simlayout.proofs import Access
 
