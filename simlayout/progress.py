@@ -32,6 +32,7 @@ def duration(seconds):
 @contextmanager
 def progress(what, stays=False):
     """A function (done, total) that draws "12 of 400 WHAT, 3 minutes left" over itself on stderr, where that is a terminal.
+    Where the total is another one, or fewer are done, other work begins, and its time.
 
     stays: leaves the last count as a line, there and in a log too; otherwise nothing is left, and a log gets nothing.
     """
@@ -40,8 +41,11 @@ def progress(what, stays=False):
     last = drawn = None
 
     def moved(done, total):
-        nonlocal last, drawn
-        last, now = (done, total), time.monotonic()
+        nonlocal last, drawn, started
+        now = time.monotonic()
+        if last is not None and (total != last[1] or done < last[0]):
+            started = now
+        last = done, total
         if terminal and (drawn is None or now - drawn >= EVERY):
             drawn, known = now, 0 < done < total and now - started >= SOON
             left = f", {duration((now - started) * (total - done) / done)} left" if known else ""

@@ -42,8 +42,9 @@ def search(accesses: Access | Sequence[Access], families: Sequence[str] = ("swiz
     "swizzle" (and with layers=2 one over the other), "pad", "rotation", and "f2", all invertible XORs of the bits of the
     offset that keep the elements of the widest access together. limit: how many candidates to return. They are sorted by
     excess, wasted bytes, operations, and the length of their pattern: of equally good layouts the one whose pattern repeats
-    soonest comes first. progress: called with (layouts tried, layouts). executor: of concurrent.futures, which runs the
-    batches; None: this process runs them. With Dask, for example:
+    soonest comes first. progress: called with (layouts tried, layouts), at first of those that are tried one by one, then of
+    all, with f2, which decides very many at once. executor: of concurrent.futures, which runs the batches; None: this
+    process runs them. With Dask, for example:
     `with LocalCluster() as cluster, Client(cluster) as client: search(accesses, executor=client.get_executor())`.
     Ctrl-C ends the search early; it then returns the best layouts so far.
 
@@ -81,18 +82,18 @@ def search(accesses: Access | Sequence[Access], families: Sequence[str] = ("swiz
     with_f2 = of_f2 and task.fits(task.tile)
     known = task.differences() if with_f2 else None
     every = len(plans) + (known.total if known is not None else 0)
-    excess, layers_of_f2, tried = [], None, 0
+    excess, layers_of_f2, tried = [], None, (0, every)
 
-    def tell(count=None):
+    def tell(count=None, total=every):
         nonlocal tried
-        tried = tried if count is None else count
+        tried = tried if count is None else (count, total)
         if progress:
-            progress(tried, every)
+            progress(*tried)
 
     try:
         for part in (executor.map if executor else map)(_excess_of, task.jobs([layout for _, layout in plans])):
             excess += part
-            tell(len(excess))
+            tell(len(excess), len(plans))
         if with_f2:
             layers_of_f2 = f2_layers(known, task.f2_chunk, max(4 * limit, F2_CANDIDATES),
                                      lambda count: tell(len(plans) + count), executor)

@@ -160,6 +160,17 @@ def test_nobody_is_told_what_is_left_by_the_first_steps_alone(monkeypatch):
     assert terminal.getvalue() == "\r1 of 1000 layouts\x1b[K\r500 of 1000 layouts, 2 seconds left\x1b[K\r\x1b[K"
 
 
+@pytest.mark.parametrize("then", [(20, 50_000_000), (5, 1000)])
+def test_what_is_left_of_other_work_is_not_told_by_the_time_of_the_work_before(monkeypatch, then):
+    terminal, now = Terminal(), iter((0.0, 10.0, 10.5))
+    monkeypatch.setattr("sys.stderr", terminal)
+    monkeypatch.setattr("simlayout.progress.time.monotonic", lambda: next(now))
+    with progress("layouts") as moved:
+        moved(10, 1000)
+        moved(*then)
+    assert "17 minutes left" in terminal.getvalue() and f"\r{then[0]} of {then[1]} layouts\x1b[K\r" in terminal.getvalue()
+
+
 def test_without_a_stderr_progress_is_silent(monkeypatch):
     monkeypatch.setattr("sys.stderr", None)
     with progress("CTAs", stays=True) as moved:

@@ -257,6 +257,8 @@ def test_progress_ends_at_all_layouts_and_never_goes_back():
     told = []
     found = search(slopes(), ("swizzle", "f2"), progress=lambda done, total: told.append((done, total)))
     assert told[-1] == (found.total, found.total) and told == sorted(told)
+    (walked,) = (share.total for share in found.shares if share.family == "swizzle")
+    assert told[0][1] == walked < found.total                        # not those that f2 decides all at once
 
 
 def test_a_tile_of_another_size_is_permuted_within_its_largest_power_of_two():
