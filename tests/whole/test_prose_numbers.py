@@ -252,6 +252,11 @@ def test_what_is_chosen_beside_cublas_behind_another_kernel_and_tuned():
     says("choosing", f"the random shapes are {means[0]} and {means[1]} of cuBLAS on the H200 and the H100",
          f"(least {min(drawn[0]):.2f} and {min(drawn[1]):.2f}), the layers {means[2]} on both",
          f"the least are {tuned[0]:.2f} on the H200 and {tuned[1]:.2f} on the H100")
+    again = [record.read(DATA / f"{gpu}_unseen_again_bench.json") for gpu in apart]
+    least, layer = ([min(found.of(name), key=lambda row: row.share) for found in again] for name in ("unseen", "models"))
+    p = least[0].problem
+    says("choosing", f"the least are {least[0].share:.2f} ({p.M} x {p.N} x {p.K}) and {least[1].share:.2f} on the H200 and the "
+         "H100", f"of its layers {layer[0].share:.2f} and {layer[1].share:.2f}")
     for gpu, of_gpu in (("H200", "h200"), ("H100", "h100")):
         for which in ("unseen", "orders"):
             least = min(record.read(DATA / f"{of_gpu}_{which}_bench.json").rows, key=lambda row: row.share)
