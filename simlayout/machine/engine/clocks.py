@@ -13,7 +13,7 @@ is a release by some and an acquire by others of what was released, and nothing 
 
 An *engine* is what works beside the threads: the copies that complete on an mbarrier, the wgmma of a warpgroup, the bulk
 stores of a thread. What it does is numbered, and done in that order; threads know an engine up to a number. What CTAs that
-have ended released at a counter in global memory is numbered too, and has a column as an engine has (see `counters`).
+have ended released at a counter in global memory is numbered too, and has a column as an engine has (see `releases`).
 
 The async proxy sees what threads write only after a fence.proxy.async of that memory on the way: so each thread also has
 clocks of what has passed a fence. Divergence, reconvergence and the `.sync` of ldmatrix or mma are no edges: PTX promises

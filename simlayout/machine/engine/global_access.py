@@ -1,7 +1,7 @@
 """Accesses of global memory: what an instruction or a copy does there, which two of them conflict, and which comes first.
 
 Two accesses of a byte conflict if one of them writes, unless both are strong and of one proxy (PTX ISA, Memory Consistency
-Model: morally strong). Conflicting accesses race unless one happens before the other: see `clocks`, and `counters` for what
+Model: morally strong). Conflicting accesses race unless one happens before the other: see `clocks`, and `releases` for what
 CTAs did that have ended.
 """
 
@@ -12,9 +12,9 @@ import numpy as np
 
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.clocks import IN_GLOBAL
-from simlayout.machine.engine.counters import NEVER
 from simlayout.machine.engine.hazards import ordered_ints
 from simlayout.machine.engine.memory import touching
+from simlayout.machine.engine.releases import NEVER
 from simlayout.machine.engine.scopes import apart, home_of
 from simlayout.machine.engine.telling import FIRST_READ, OTHER_SIZE, OUT_OF_SCOPE, UNACQUIRED
 from simlayout.machine.engine.touches import asks, is_atomic

@@ -2,7 +2,7 @@
 
 CTAs that run at the same time are ordered by what their clocks know (see `clocks`): the threads of a CTA by barriers, the
 CTAs of a cluster by barrier.cluster, all by counters (see `atomics`). Those that do not are ordered by counters alone, and
-once a CTA has ended it is known for good which of its releases cover an access (see `counters`).
+once a CTA has ended it is known for good which of its releases cover an access (see `releases`).
 
 The shadow holds a number per byte that stands for a few accesses. A new access is compared with each of them, and then
 joins them; one leaves where the new one comes after it and races with all that it would race with. So for every byte

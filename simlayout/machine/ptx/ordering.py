@@ -21,7 +21,7 @@ ACQUIRES, RELEASES = ("acquire", "acq_rel"), ("release", "acq_rel")
 
 
 class _Phases:
-    """Of mbarriers, in the place of a `counters.Place`."""
+    """Of mbarriers, in the place of a `releases.Place`."""
 
     @staticmethod
     def acquire(clocks, threads, phase, home, reach):
