@@ -43,8 +43,8 @@ def search(accesses: Access | Sequence[Access], families: Sequence[str] = ("swiz
     offset that keep the elements of the widest access together. limit: how many candidates to return. They are sorted by
     excess, wasted bytes, operations, and the length of their pattern: of equally good layouts the one whose pattern repeats
     soonest comes first. progress: called with (layouts tried, layouts), at first of those that are tried one by one, then of
-    all, with f2, which decides very many at once. executor: of concurrent.futures, which runs the batches; None: this
-    process runs them. With Dask, for example:
+    all, with f2, which decides very many at once, and last of the best, whose operations are counted. executor: of
+    concurrent.futures, which runs the batches; None: this process runs them. With Dask, for example:
     `with LocalCluster() as cluster, Client(cluster) as client: search(accesses, executor=client.get_executor())`.
     Ctrl-C ends the search early; it then returns the best layouts so far.
 
@@ -290,8 +290,8 @@ def _of_f2(task, known, result, still):
 
 def _ranked(task, plans, excess, limit, still):
     """The best Candidates. Operations are counted only if they can decide: for layouts that are no worse, in excess and
-    waste, than number `limit`. still: called before each; where it interrupts, those that are not counted come last among
-    equals."""
+    waste, than number `limit`. still: called before each with (done, all of them); where it interrupts, those that are not
+    counted come last among equals."""
     different = {}
     for (family, layout), x in zip(plans, excess):
         different.setdefault(layout, Candidate(family, layout, x, task.itemsize * (layout.cosize - task.tile.cosize),
@@ -300,8 +300,8 @@ def _ranked(task, plans, excess, limit, still):
     last = sorted(cost.values())[:limit][-1] if cost else None
     candidates, ops = [c for layout, c in different.items() if cost[layout] <= last], {}
     try:
-        for candidate in candidates:
-            still()
+        for done, candidate in enumerate(candidates):
+            still(done, len(candidates))
             ops[candidate.layout] = candidate.ops
     except KeyboardInterrupt:
         pass

@@ -220,14 +220,14 @@ def test_an_interrupted_search_returns_what_it_has_and_says_that_it_is_not_exhau
             raise KeyboardInterrupt
 
     found = search([ROWS, BLOCKS], layers=2, progress=progress)
-    assert [*dict.fromkeys(told)] == [(64, 420), (128, 420)]
+    assert told[:2] == [(64, 420), (128, 420)] and all(total < 128 for _, total in told[2:])     # the best of these
     assert (found.examined, found.total, found.exhausted) == (128, 420, False)
     assert str(found).startswith("128 of 420 layouts:") and found.candidates
 
 
 def test_an_interrupt_while_the_best_are_compared_leaves_them_as_they_are():
     def progress(done, total):
-        if done == total:
+        if total != 420:                                                 # all of which have been tried
             raise KeyboardInterrupt
 
     whole = search([ROWS, BLOCKS], layers=2, limit=20)
@@ -239,7 +239,7 @@ def test_an_interrupt_while_the_best_are_compared_leaves_them_as_they_are():
 def test_a_batch_has_fewer_layouts_where_each_has_more_instructions():
     told, tile = [], sl.Layout((256, 256), (256, 1))
     found = search([natural_access(tile, "ld.shared.b8", "s8")], progress=lambda done, total: told.append(done))
-    assert told[:2] == [8, 16] and told[-1] == found.total               # of 2048 instructions each
+    assert told[:2] == [8, 16] and max(told) == found.total              # of 2048 instructions each
 
 
 def test_what_cannot_be_searched_is_refused():
