@@ -1,7 +1,6 @@
 """CuTe's choice of ldmatrix as a kernel: C is exact, and its accesses cost what the notes and the plan say."""
 
 import re
-import subprocess
 from collections import Counter
 
 import numpy as np
@@ -10,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiers import sweep_but
 
-from cuda_kernels.build.assembler import find_tool
 from cuda_kernels.conformance.cute import executes_what_is_predicted, main, matrices
 from cuda_kernels.intrinsics.matrices import FORMS, ldmatrix_sync
 from cuda_kernels.kernels.cute import CASES, REJECTED, Atoms
@@ -284,22 +282,17 @@ COMPILED = [Atoms("m16n8k8", want_a="x1", layout="packed"), Atoms("m16n8k16", (1
 @pytest.mark.parametrize("case", sweep_but(COMPILED[:1], COMPILED), ids=str)
 def test_a_case_compiles_to_its_own_instructions_and_keeps_its_values_in_registers(case, tmp_path):
     pytest.importorskip("numba.cuda", reason="needs numba-cuda: pip install 'simlayout[test]'")
+    from machine_code import CUOBJDUMP, PTXAS, assembled, assert_in_registers
+
     from cuda_kernels.build.compile import ptx
 
     text = ptx(case)
     named = Counter(re.findall(r"ldmatrix\.sync\.aligned\.m8n8\.(x\d(?:\.trans)?)\.shared\.b16", text))
     assert set(named) == {o.choice.instruction.removeprefix("ldmatrix.") for o in (case.a, case.b)}
     assert set(re.findall(r"mma\.sync\.aligned\.(\w+)", text)) == {case.mma} and ".local" not in text
-    ptxas = find_tool("ptxas")
-    if ptxas is None:
-        pytest.skip("needs ptxas: pip install nvidia-cuda-nvcc, or a CUDA toolkit on the PATH")
-    (tmp_path / "kernel.ptx").write_text(text)
-    made = subprocess.run([ptxas, "-v", "-arch=sm_90a", "-o", tmp_path / "kernel.cubin", tmp_path / "kernel.ptx"],
-                          capture_output=True, text=True)
-    if "Unsupported .version" in made.stderr:
-        pytest.skip(f"{ptxas} is older than numba-cuda's PTX")
-    assert made.returncode == 0, made.stderr
-    assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in made.stdout + made.stderr
+    if not (PTXAS and CUOBJDUMP):
+        pytest.skip("needs ptxas and cuobjdump: pip install nvidia-cuda-nvcc nvidia-cuda-cuobjdump")
+    assert_in_registers(assembled(text, tmp_path)[0])
 
 
 # ---- on a GPU -------------------------------------------------------------------------------------------------------

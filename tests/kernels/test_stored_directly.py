@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from machine_code import assembled, needs_tools
+from machine_code import assembled, assert_in_registers, needs_tools
 from tiers import sweep_but
 
 from cuda_kernels.kernels.hopper.config import Hopper
@@ -57,4 +57,4 @@ def test_nothing_of_wide_tiles_spills_and_no_wgmma_waits_for_another(name, tmp_p
     from cuda_kernels.build.compile import ptx
 
     said, _ = assembled(ptx(kernel_of(Hopper(**WIDE[name], store="direct"))), tmp_path)
-    assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in said and "C751" not in said
+    assert_in_registers(said)

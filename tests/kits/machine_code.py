@@ -43,6 +43,12 @@ def assembled(text, folder):
     return said, _opcodes(listing)
 
 
+def assert_in_registers(said):
+    """ptxas has kept all values in registers, and lets no wgmma wait for another, of which it warns (C7510, C7511)."""
+    assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in said, said
+    assert "C751" not in said and "serialized" not in said, said
+
+
 def assembled_each(bodies, folder):
     """{body: its SASS opcodes as a Counter} of bodies of kernels of (u64, u32), as of `ptx_texts.module`, which
     ptxas assembles in one file, because a start of it takes much longer than such a kernel."""
