@@ -125,8 +125,8 @@ class Shape:
         return cls(grid, block, shared_bytes, cluster, together)
 
 
-def run_grid(launch, shape, begin, progress=None, ahead=None, whole=None):
-    """Runs all CTAs of a Launch, so many at a time as its Shape says.
+def run_grid(launch, shape, begin, progress=None, ahead=None, whole=None, only=None):
+    """Runs all CTAs of a Launch, so many at a time as its Shape says; or `only` some, numbers in order, each by itself.
 
     begin, ahead: as of `run_residents`; whole: called with the number of the next CTA, where one runs at a time; it may run
     some, and returns (the number of the next one then, whether that is to be run here).
@@ -135,8 +135,9 @@ def run_grid(launch, shape, begin, progress=None, ahead=None, whole=None):
         raise MachineError(f"progress = {progress!r}: give a function, called as progress(finished CTAs, all CTAs)")
     count, in_cluster = prod(shape.grid), prod(shape.cluster)
     size, first = count if shape.together else in_cluster, 0
+    left = None if only is None else iter([*only, count])
     clusters = tuple(n // size for n, size in zip(shape.grid, shape.cluster))
-    while first < count:
+    while (first if left is None else (first := next(left))) < count:
         if whole is not None and size == 1:
             before, (first, here) = first, whole(first)
             if progress is not None:

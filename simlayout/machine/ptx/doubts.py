@@ -3,17 +3,27 @@ whether another thread may have touched the same memory, one of the two writing 
 Where there is a doubt, memory becomes what it was, and the launch runs again with the shadows, which know who is ordered
 with whom and tell what is wrong.
 
+Of a grid of many CTAs a doubt of shared memory, where one knows nothing of another, does not end the first run: the shadows
+look at the first CTA in which each instruction was in doubt, and if they tell of all of these, that is it (`of_some`).
+
 Most launches of most kernels leave no doubt. What can be looked at like this are programs of plain loads and stores,
 arithmetic, shuffles, votes, barriers of the whole CTA and assertions.
 """
 
+from dataclasses import replace
+
 import numpy as np
+
+from simlayout.machine.engine.hazards import calls_of
 
 CELL, SHARED_CELL, WROTE, CTA, INTERVAL, FIRST, ARRIVED = range(7)
 """Of the numbers that a warp's accesses are looked at with: log2 of the bytes of a cell of global and of shared memory;
 where in this process the flags are of what its lanes have written of their local memory, 0 for none; its CTA + 1, the
 interval between barriers that it is in, from 1 on, its first thread; at how many barriers it has arrived otherwise than
 in the compiled loop. All are 0 where nobody looks."""
+
+MANY = 16
+"""CTAs of a grid of which the shadows look at some; at a quarter of them at most."""
 
 MOST_BYTES = 1 << 28
 """Of all arrays of a launch that is looked at quickly: what they hold is kept, and each cell has 16 bytes beside it."""
@@ -41,17 +51,20 @@ def is_plain(program):
 
 
 class Doubts:
-    """In the place of a HazardLog: whatever is added to it is a Doubt. space: the GlobalSpace of the launch.
+    """In the place of a HazardLog: what is added to it is a Doubt. space: the GlobalSpace of the launch; ctas: how many of
+    its grid, if all of them run although there are hazards.
 
-    wrote, read: uint64 [cells of global memory]: who did last, see `compiled.doubts`.
+    wrote, read: uint64 [cells of global memory]: who did last, see `compiled.doubts`. doubted: int64 [steps], for each
+    access of shared memory that was in doubt 1 + the first CTA where it was; None where that is a Doubt at once.
     """
 
-    def __init__(self, program, space):
+    def __init__(self, program, space, ctas):
         narrow = {step.memory.size for step in program.steps if step.memory is not None and step.memory.space != "param"}
         self.cell = int(min(narrow, default=4)).bit_length() - 1
         cells = (size_of(space) + 16 * space.count >> self.cell) + 1
         self.wrote, self.read = (np.zeros(cells, np.uint64) for _ in range(2))
         self._shared, self._cta = None, None
+        self.doubted = np.zeros(len(program.steps), np.int64) if ctas >= MANY else None
 
     reports = False
 
@@ -118,6 +131,25 @@ class Before:
         """Memory becomes what it was."""
         for bytes, before in self.kept:
             bytes[:] = before
+
+
+def of_some(program, trace, doubted, ctas, look):
+    """The Trace of a launch that ran quickly, with hazards as the shadows tell of them. doubted: as of Doubts; ctas: of the
+    grid; look: called with numbers of CTAs, gives the Trace of these alone, with shadows. Raises Doubt where that does not
+    do."""
+    steps = np.flatnonzero(doubted)
+    some = np.unique(doubted[steps] - 1).tolist()
+    if 4 * len(some) > ctas:
+        raise Doubt("accesses of shared memory in many CTAs")
+    seen = look(some)
+    told = {(place.file, place.line, place.callers) for one in seen.hazards for place in (one.first, one.second) if place}
+    if not {(*program.steps[at].site, calls_of(program.steps[at].caller)) for at in steps.tolist()} <= told:
+        raise Doubt("what may be a race in some CTAs and none in others")
+    if not set(seen.notes) <= set(trace.notes):
+        raise Doubt("what makes no difference in some CTAs, and may in others")
+    note = (f"hazards, and how often there are any, are those of {len(some)} of {ctas} CTAs: in the others a quick look "
+            "finds none in other lines")
+    return replace(trace, hazards=seen.hazards, notes=(*trace.notes, note))
 
 
 def in_two_steps(attempt, program, compiled):

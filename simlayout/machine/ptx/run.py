@@ -20,7 +20,7 @@ from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.arguments import form_of, packed
 from simlayout.machine.ptx.cxx_names import cxx_name
 from simlayout.machine.ptx.cxx_types import parameter_types
-from simlayout.machine.ptx.doubts import Before, Doubt, Doubts, TooLong, in_two_steps
+from simlayout.machine.ptx.doubts import Before, Doubt, Doubts, TooLong, in_two_steps, of_some
 from simlayout.machine.ptx.faults import refusal, summed
 from simlayout.machine.ptx.loaded import Loaded
 from simlayout.machine.ptx.lower import Lowering
@@ -120,7 +120,7 @@ class Entry:
         program, limit, arch = self.program, _whole(limit, "limit", 1), arch or self.module.arch
         dynamic_bytes = _whole(shared_bytes, "shared_bytes", 0)
 
-        def attempt(quick=False, patient=True, trial=None):
+        def attempt(quick=False, patient=True, trial=None, only=None):
             launch = Launch(arch, hazards, python=self.module.python)
             space = self.module.space(launch, self.variables)
             program.parameters = packed(self, args, space)
@@ -135,8 +135,11 @@ class Entry:
             if trial is not None:
                 space.expect(program.parameters)
                 trial.begin(launch, space)
-            trace = self._run(launch, shape, space, min(limit, TRIED) if tried else limit, None if tried else progress,
-                              quick, patient)
+            before = Before(space) if quick or not patient else None
+            trace = self._run(launch, shape, space, min(limit, TRIED) if tried else limit,
+                              None if tried or only else progress, quick, before, only)
+            if quick and launch.doubts.doubted is not None and launch.doubts.doubted.any():
+                trace = self._with_some(trace, launch.doubts.doubted, prod(shape.grid), before, attempt)
             return noted(trace, launch.log.put_aside()) if tried else trace
 
         def with_shadows(quick=False, patient=True):
@@ -151,18 +154,33 @@ class Entry:
             return with_shadows()
         return in_two_steps(with_shadows, program, compiled())
 
-    def _run(self, launch, shape, space, limit, progress, quick, patient):
-        """Runs a launch as `in_two_steps` says; its Trace."""
-        program, before = self.program, None
+    def _with_some(self, trace, doubted, ctas, before, attempt):
+        """The Trace of a quick run, with the hazards that `of_some` finds; what memory holds is as after that run."""
+        after = [memory.copy() for memory, _ in before.kept]
+
+        def look(some):
+            before.give_back()
+            return judged(self.program, lambda trial: attempt(trial=trial, only=some))
+
+        try:
+            found = of_some(self.program, trace, doubted, ctas, look)
+        except Doubt:
+            before.give_back()
+            raise
+        for (memory, _), held in zip(before.kept, after):
+            memory[:] = held
+        return found
+
+    def _run(self, launch, shape, space, limit, progress, quick, before, only):
+        """Runs a launch as `in_two_steps` says; its Trace. only: as of `run_grid`."""
+        program = self.program
         space.expect(program.parameters)
-        if quick or not patient:
-            before = Before(space)
-            if quick and not before.possible:
-                raise Doubt
+        if quick and not before.possible:
+            raise Doubt
         if quick:
-            launch.look_quickly(Doubts(program, space))
+            launch.look_quickly(Doubts(program, space, prod(shape.grid) if launch.log.reports else 1))
         program.executed = np.zeros(len(program.steps), np.int64)
-        running = Running(program, launch, space, shape, limit, None if patient else before)
+        running = Running(program, launch, space, shape, limit, None if quick else before)
 
         try:
             with not_lost() as again:
@@ -173,7 +191,7 @@ class Entry:
                     again()
                     return running.whole(first)
 
-                run_grid(launch, shape, begin, progress, running.ahead, whole)
+                run_grid(launch, shape, begin, progress, running.ahead, whole, only)
         except (Doubt, TooLong, SimlayoutError) as error:
             if not isinstance(error, TooLong) and not quick:
                 raise

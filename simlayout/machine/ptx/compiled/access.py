@@ -3,7 +3,7 @@
 import numpy as np
 
 from simlayout.jit import within
-from simlayout.machine.ptx.compiled.doubts import global_load, global_store, shared_load, shared_store
+from simlayout.machine.ptx.compiled.doubts import SURE, UNSURE, global_load, global_store, shared_load, shared_store
 from simlayout.machine.ptx.compiled.encode import GLOBAL, LOCAL, PARAMETERS, SHARED
 from simlayout.machine.ptx.compiled.held import (
     ARRAYS,
@@ -174,7 +174,7 @@ def note(base, offset, space, lanes, step, common):
 
 @within
 def fine(space, store, total, lanes, memory, at, cells, who, common):
-    """Whether an access is surely nothing to tell of."""
+    """SURE of an access of which there is nothing to tell, or another of those (see `compiled.doubts`)."""
     if space == SHARED:
         wrote, read = u32s(common[SHARED_WROTE]), u32s(common[SHARED_READ])
         if store:
@@ -193,5 +193,5 @@ def fine(space, store, total, lanes, memory, at, cells, who, common):
                     if store:
                         store_8(flags + byte, U64(1))
                     elif not load_8(flags + byte):
-                        return False
-    return True
+                        return UNSURE
+    return SURE

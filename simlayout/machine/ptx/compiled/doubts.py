@@ -13,7 +13,11 @@ from simlayout.machine.ptx.doubts import CELL, CTA, FIRST, INTERVAL, SHARED_CELL
 
 U32, U64, I64 = np.uint32, np.uint64, np.int64
 SOME = 0xFFF
-"""In the place of a thread of shared memory: several threads of the CTA have read it."""
+"""In the place of a thread of shared memory: several threads of the CTA have read it, or have written it in a doubt."""
+
+SURE, DOUBTFUL, UNSURE = range(3)
+"""Of an access: that there is nothing to tell of it; that it may race in the shared memory of its CTA, and goes on all the
+same; anything else."""
 
 SEVERAL, ALL = 0xFFFF, U64(0xFFFFFFFFFFFFFFFF)
 """The same of global memory; and instead of everything: threads of several CTAs have."""
@@ -21,8 +25,9 @@ SEVERAL, ALL = 0xFFFF, U64(0xFFFFFFFFFFFFFFFF)
 
 @within
 def shared_load(at, start, total, lanes, who, wrote, read):
-    """Whether a load is surely no part of a race, nor of what nobody wrote; notes that its lanes have read."""
-    shift, interval = who[SHARED_CELL], who[INTERVAL]
+    """SURE of a load that is no part of a race, DOUBTFUL of one that may be, UNSURE of one of what nobody wrote; notes that
+    its lanes have read."""
+    shift, interval, how = who[SHARED_CELL], who[INTERVAL], SURE
     count = max(total >> shift, 1)
     for i in range(LANES):
         if not lanes[i]:
@@ -31,19 +36,21 @@ def shared_load(at, start, total, lanes, who, wrote, read):
         first = (I64(at[i]) - start) >> shift
         for cell in range(first, first + count):
             writer, reader = I64(wrote[cell]), I64(read[cell])
-            if writer == 0 or writer >> 12 == interval and writer != mine:
-                return False
+            if writer == 0:
+                return UNSURE
+            if writer >> 12 == interval and writer != mine:
+                how = DOUBTFUL
             if reader >> 12 != interval:
                 read[cell] = U32(mine)
             elif reader != mine:
                 read[cell] = U32(interval << 12 | SOME)
-    return True
+    return how
 
 
 @within
 def shared_store(at, start, total, lanes, who, wrote, read):
     """The same of a store."""
-    shift, interval = who[SHARED_CELL], who[INTERVAL]
+    shift, interval, how = who[SHARED_CELL], who[INTERVAL], SURE
     count = max(total >> shift, 1)
     for i in range(LANES):
         if not lanes[i]:
@@ -53,9 +60,11 @@ def shared_store(at, start, total, lanes, who, wrote, read):
         for cell in range(first, first + count):
             writer, reader = I64(wrote[cell]), I64(read[cell])
             if writer >> 12 == interval and writer != mine or reader >> 12 == interval and reader != mine:
-                return False
-            wrote[cell] = U32(mine)
-    return True
+                how = DOUBTFUL
+                wrote[cell] = U32(interval << 12 | SOME)
+            else:
+                wrote[cell] = U32(mine)
+    return how
 
 
 @within
@@ -72,7 +81,7 @@ def global_load(cells, total, lanes, who, wrote, read):
         for cell in range(first, first + count):
             writer, reader = wrote[cell], read[cell]
             if writer and _meet(writer, mine):
-                return False
+                return UNSURE
             if reader == ALL:
                 continue
             if not reader:
@@ -83,7 +92,7 @@ def global_load(cells, total, lanes, who, wrote, read):
                 read[cell] = mine
             elif reader != mine:
                 read[cell] = U64(here | SEVERAL)
-    return True
+    return SURE
 
 
 @within
@@ -100,9 +109,9 @@ def global_store(cells, total, lanes, who, wrote, read):
         for cell in range(first, first + count):
             writer, reader = wrote[cell], read[cell]
             if writer and _meet(writer, mine) or reader and _meet(reader, mine):
-                return False
+                return UNSURE
             wrote[cell] = mine
-    return True
+    return SURE
 
 
 @within

@@ -8,6 +8,7 @@ import numpy as np
 from simlayout.jit import within
 from simlayout.machine.ptx.compiled.access import fine, get, locate, note, put
 from simlayout.machine.ptx.compiled.calls import enter, leave, pass_on
+from simlayout.machine.ptx.compiled.doubts import DOUBTFUL, SURE, UNSURE
 from simlayout.machine.ptx.compiled.encode import (
     ALTERED,
     BARRIER,
@@ -55,6 +56,7 @@ from simlayout.machine.ptx.compiled.encode import (
     D,
 )
 from simlayout.machine.ptx.compiled.held import (
+    DOUBTED,
     EXECUTED,
     LOG_ROOM,
     LOG_USED,
@@ -213,9 +215,12 @@ def execute(w, at, limit, patience, mask, held, steps, common):
                 total = size * step[COUNT]
                 if not locate(a, offset, space, total, store, step[FIRST], step[LAST], lanes, memory, common, found, cells):
                     break
-                if who[CTA] and not fine(space, store, total, lanes, memory, found, cells, who, common):
+                how = fine(space, store, total, lanes, memory, found, cells, who, common) if who[CTA] else SURE
+                if how == UNSURE or how == DOUBTFUL and not common[DOUBTED]:
                     state[2] = 1
                     break
+                if how == DOUBTFUL and not i64s(common[DOUBTED])[at]:
+                    i64s(common[DOUBTED])[at] = who[CTA]
                 if space <= SHARED:
                     note(a, offset, space, lanes, at, common)
                 if store and space != LOCAL:             # nobody waits for what a lane keeps for itself

@@ -130,7 +130,8 @@ class Loop:
             self._find_arrays()
         if shared is not None and shared is not self._tables:
             doubts, self._tables = self._launch.doubts, shared
-            tables = *map(address_of, shared), len(shared[0]), address_of(doubts.wrote), address_of(doubts.read)
+            doubted = 0 if doubts.doubted is None else address_of(doubts.doubted)
+            tables = *map(address_of, shared), len(shared[0]), address_of(doubts.wrote), address_of(doubts.read), doubted
             self._common[SHARED_WROTE:] = tables
 
     def flush(self):

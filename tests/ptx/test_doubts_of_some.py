@@ -1,0 +1,111 @@
+"""Races in shared memory of a large grid: the shadows look at few CTAs, and every line that races is told."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("numba")
+
+from hypothesis import strategies as st
+from test_doubts import HEAD, in_one_step, programs
+from tiers import given_few
+
+import simlayout.machine.ptx.compiled.loop  # noqa: F401  (at hand from the first launch on)
+from simlayout.errors import HazardError, MachineError
+from simlayout.machine.ptx import run
+from simlayout.ptx import load
+
+CTAS = 20
+
+
+def launched(text, block, ctas=CTAS, hazards="report"):
+    array = np.arange(40, dtype=np.uint32)
+    try:
+        return load(text).entry().run(ctas, block, array, array.copy(), hazards=hazards)
+    except (HazardError, MachineError) as error:
+        return str(error)
+
+
+@given_few(60, 2000, programs(), st.sampled_from([32, 64, 40]))
+def test_hazards_of_some_ctas_are_among_those_of_all_and_leave_none_without_a_line_that_is_told(text, block):
+    text = "\n".join(line for line in text.split("\n") if "st.global" not in line)
+    two = launched(text, block)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run, "in_two_steps", in_one_step)
+        one = launched(text, block)
+    if isinstance(one, str) or isinstance(two, str):
+        assert one == two
+        return
+    assert {(h.kind, h.lines) for h in two.hazards} <= {(h.kind, h.lines) for h in one.hazards}
+    told = {line for h in two.hazards for line in h.lines}
+    assert all(told.intersection(h.lines) for h in one.hazards) and two.lines == one.lines
+    of_told = tuple(f"{file}:{line}: " for file, line in told)
+    assert {note for note in one.notes if not note.startswith(of_told)} <= set(two.notes)
+
+
+BODY = """    shl.b32 %r3, %r1, 2;
+    mov.u32 %r4, s;
+    add.u32 %r4, %r4, %r3;
+    setp.eq.u32 %p1, %r2, WHICH;
+    .loc 1 10 1
+    st.shared.u32 [%r4], %r1;
+    BETWEEN
+    .loc 1 20 1
+    ld.shared.u32 %r5, [%r4];
+    xor.b32 %r6, %r4, 4;
+    .loc 1 30 1
+    @%p1 ld.shared.u32 %r7, [%r6];
+    bar.sync 0;
+    .loc 1 40 1
+    st.shared.u32 [%r4], %r7;
+    BETWEEN
+    .loc 1 50 1
+    @%p1 ld.shared.u32 %r7, [%r6];
+    ret;
+}
+"""
+
+
+def _of_some(trace):
+    return [note for note in trace.notes if "a quick look finds none in other lines" in note]
+
+
+def text_of(which="%r2", between=""):
+    text = (HEAD + BODY).replace("WHICH", which).replace("BETWEEN", between)
+    return text.replace(".address_size 64\n", '.address_size 64\n.file 1 "k.cu"\n')
+
+
+def lines(trace):
+    return sorted({line for hazard in trace.hazards for _, line in hazard.lines})
+
+
+def test_a_race_of_every_cta_is_that_of_the_first_and_a_note_says_so():
+    trace = launched(text_of(), 32)
+    assert lines(trace) == [10, 30, 40, 50] and max(hazard.count for hazard in trace.hazards) == 1
+    assert ["are those of 1 of 20 CTAs" in note for note in _of_some(trace)] == [True]
+    few = launched(text_of(), 32, 8)
+    assert lines(few) == lines(trace) and [hazard.count for hazard in few.hazards] == [8, 8] and not _of_some(few)
+
+
+def test_a_race_of_one_cta_far_behind_is_found():
+    trace = launched(text_of("13"), 32)
+    assert lines(trace) == [10, 30, 40, 50] and {hazard.second.cta for hazard in trace.hazards} == {(13, 0, 0)}
+    with pytest.raises(HazardError, match=r"k.cu:30: CTA \(13, 0, 0\)"):
+        load(text_of("13")).entry().run(CTAS, 32, None, None)
+
+
+def test_what_the_quick_look_cannot_order_is_left_to_the_shadows_of_all_ctas():
+    trace = launched(text_of(between="bar.warp.sync -1;"), 32)
+    assert not trace.hazards and not _of_some(trace)
+
+
+def test_memory_is_as_the_quick_run_left_it_and_a_race_beside_shared_memory_is_left_to_the_shadows():
+    store = ("    mul.wide.u32 %d3, %r2, 4; add.u64 %d4, %d1, %d3; setp.eq.u32 %p2, %r1, 0;"
+             "GUARD st.global.u32 [%d4], %r8;\n    ret;")
+    for guard, many in (("@%p2", False), ("", True)):
+        array = np.arange(40, dtype=np.uint32)
+        text = text_of().replace("    ret;", store.replace("GUARD", guard).replace("%r8;", "%r1;" if many else "%r8;"))
+        trace = load(text).entry().run(CTAS, 32, array, None, hazards="report")
+        assert ("global race" in {hazard.kind for hazard in trace.hazards} or
+                "collision" in {hazard.kind for hazard in trace.hazards}) == many
+        assert many or array.tolist() == [7] * CTAS + list(range(CTAS, 40))
+        assert bool(_of_some(trace)) != many
