@@ -1,12 +1,11 @@
 """Random kernels on global memory: their instructions, statements, and text made of those."""
 
-import importlib.util
-import itertools
 from dataclasses import dataclass
 
 import numpy as np
 from hypothesis import strategies as st
 from machine_kit import Instruction, atom_relaxed, atomic_add, ctaid_x, tid_x, wait_at_least
+from written_source import functions_of
 
 COUNTERS = 64                                            # before them one for each statement that needs one
 SIZE, ROW, BOX_ROWS = 512, 32, 4                         # bytes of global memory, of a row of the tensor, rows of a box
@@ -227,14 +226,5 @@ class Program:
         self.text.append(f"{indent}{statement[0]}({arguments})")
         self.lines.append((len(self.text), number, who, lanes, statement))
 
-    def kernel(self, folder):
-        path = folder / f"random_{next(_counter)}.py"
-        path.write_text("\n".join([*self.text, "    bar()"]) + "\n")
-        spec = importlib.util.spec_from_file_location(path.stem, path)
-        module = importlib.util.module_from_spec(spec)
-        vars(module).update(NAMES)
-        spec.loader.exec_module(module)
-        return module.kernel
-
-
-_counter = itertools.count()
+    def kernel(self):
+        return functions_of("\n".join([*self.text, "    bar()"]) + "\n", dict(NAMES))["kernel"]

@@ -8,7 +8,6 @@ fence lies between. Atomics do not race with one another, nor do reductions of o
 bytes.
 """
 
-import importlib.util
 import itertools
 import random
 
@@ -19,6 +18,7 @@ from engine_twin import ALL, BOX, LANES, MBARRIERS, ONE, SIZE, WIDTHS, Twin
 from hypothesis import strategies as st
 from machine_kit import Instruction, every_hazard
 from tiers import given_few
+from written_source import functions_of
 
 from simlayout.errors import HazardError
 from simlayout.hardware.matrix.tma import TensorMap
@@ -226,18 +226,6 @@ class Program:
                 }.get(name, lambda: f"{name}({', '.join(map(str, rest))})")()
 
 
-_counter = itertools.count()
-
-
-def imported(folder, lines):
-    path = folder / f"random_{next(_counter)}.py"
-    path.write_text("\n".join(lines) + "\n")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    vars(module).update(NAMES)
-    spec.loader.exec_module(module)
-    return module.kernel
-
 # ---- the twin -------------------------------------------------------------------------------------------------------
 
 
@@ -248,10 +236,10 @@ def launch(program, kernel, mode):
 
 
 @given_few(40, 2_000, st.integers(0, 2**32 - 1), st.sampled_from([proxies.PRUNE_AT, 2]))
-def test_races_with_engines_in_shared_memory_are_those_of_the_twin(folder, seed, kept):
+def test_races_with_engines_in_shared_memory_are_those_of_the_twin(seed, kept):
     program = Program(random.Random(seed))
     lines, numbers = program.text()
-    kernel, (races, stores) = imported(folder, lines), Twin(program, numbers).races()
+    kernel, (races, stores) = functions_of("\n".join(lines) + "\n", dict(NAMES))["kernel"], Twin(program, numbers).races()
     with pytest.MonkeyPatch.context() as patch:
         for module in (proxies, shadow):
             patch.setattr(module, "PRUNE_AT", kept)

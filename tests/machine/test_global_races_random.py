@@ -245,18 +245,18 @@ LIMITS = {}, {"LISTED": 70, "PRUNE_AT": 3, "THINNED": 1}
 
 
 @given_few(25, 1_500, shapes, st.lists(STATEMENTS, min_size=2, max_size=12), st.sampled_from(LIMITS))
-def test_races_in_global_memory_are_those_of_the_twin(folder, shape, statements, limits):
-    check(folder, shape, statements, limits)
+def test_races_in_global_memory_are_those_of_the_twin(shape, statements, limits):
+    check(shape, statements, limits)
 
 
 @given_few(20, 1_300, handing_on(), st.sampled_from(LIMITS))
-def test_counters_order_ctas_that_run_one_after_the_other_as_the_twin_says(folder, program, limits):
-    check(folder, *program, limits)
+def test_counters_order_ctas_that_run_one_after_the_other_as_the_twin_says(program, limits):
+    check(*program, limits)
 
 
-def check(folder, shape, statements, limits):
+def check(shape, statements, limits):
     program = Program(shape, statements)
-    kernel = program.kernel(folder)
+    kernel = program.kernel()
     with pytest.MonkeyPatch.context() as patch:
         for name, value in limits.items():
             patch.setattr(global_shadow, name, value)

@@ -6,7 +6,6 @@ joined where threads meet. Two accesses to a byte race if neither's end is among
 both store one value, of as many bytes.
 """
 
-import importlib.util
 import itertools
 from dataclasses import dataclass, field
 
@@ -15,6 +14,7 @@ import pytest
 from hypothesis import strategies as st
 from machine_kit import Instruction, every_hazard, tid_x
 from tiers import given_few
+from written_source import functions_of
 
 from simlayout.errors import HazardError
 from simlayout.machine import run
@@ -134,17 +134,11 @@ def lines_of(statements, indent="    "):
 
 
 HEAD = ["def kernel():", "    tid = tid_x()"]
-_counter = itertools.count()
 
 
-def imported(folder, lines):
-    path = folder / f"random_{next(_counter)}.py"
-    path.write_text("\n".join([*HEAD, *lines, "    finish()"]) + "\n")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    vars(module).update(NAMES)
-    spec.loader.exec_module(module)
-    return module.kernel
+def made_of(lines):
+    return functions_of("\n".join([*HEAD, *lines, "    finish()"]) + "\n", dict(NAMES))["kernel"]
+
 
 # ---- the twin -------------------------------------------------------------------------------------------------------
 
@@ -314,9 +308,9 @@ CLEARED = [("tid // 32 == 0", [("store_16", 1, 0, 9, 0)]), ("bar",)]            
 KERNELS = st.builds(list.__add__, st.sampled_from([[], CLEARED, CLEARED]), st.lists(STATEMENTS, min_size=2, max_size=12))
 
 
-def same_as_twin(folder, statements):
+def same_as_twin(statements):
     lines = list(lines_of(statements))
-    kernel = imported(folder, [text for text, *_ in lines])
+    kernel = made_of([text for text, *_ in lines])
     loaded.clear()
     found = hazards_of(kernel)
     twin = Twin(lines).run()
@@ -338,9 +332,9 @@ def same_as_twin(folder, statements):
 
 
 @given_few(40, 1_500, KERNELS)
-def test_memory_and_hazards_are_those_of_the_twin(folder, statements):
-    same_as_twin(folder, statements)
+def test_memory_and_hazards_are_those_of_the_twin(statements):
+    same_as_twin(statements)
 
 
-def test_a_store_after_lanes_that_collide_is_compared_with_what_the_last_of_them_left(folder):
-    same_as_twin(folder, [("stmatrix_x1", 0, 0, 0, 1), ("store_16", 1, 0, 32, 0)])
+def test_a_store_after_lanes_that_collide_is_compared_with_what_the_last_of_them_left():
+    same_as_twin([("stmatrix_x1", 0, 0, 0, 1), ("store_16", 1, 0, 32, 0)])

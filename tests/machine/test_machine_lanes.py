@@ -1,6 +1,5 @@
 """Any kernel means on the machine what it means lane by lane: random kernels against plain Python."""
 
-import importlib.util
 import itertools
 
 import numpy as np
@@ -14,6 +13,7 @@ from machine_kit import (
     tid_x,
 )
 from tiers import given_few
+from written_source import functions_of
 
 from simlayout.machine import run
 
@@ -125,19 +125,12 @@ def statements(depth):
 
 
 KERNELS = st.lists(statements(2), min_size=1, max_size=6).map(lambda b: list(itertools.chain(*b)))
-_counter = itertools.count()
 
 
-def written(folder, body):
-    """The kernel, imported from a file."""
+def written(body):
+    """The kernel of a body."""
     ending = ["put(out + 4 * tid, (a ^ b ^ c) % 65536)", "put(out + 128 + 4 * tid, (r[0] + r[1] - r[2]) % 65536)"]
-    path = folder / f"kernel_{next(_counter)}.py"
-    path.write_text(HELPERS + "\n".join(indented([*body, *ending])) + "\n")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    vars(module).update(probe)
-    spec.loader.exec_module(module)
-    return module.kernel
+    return functions_of(HELPERS + "\n".join(indented([*body, *ending])) + "\n", dict(probe))["kernel"]
 
 
 class Pointer(tuple):
@@ -148,8 +141,8 @@ class Pointer(tuple):
 
 
 @given_few(20, 1_200, KERNELS, st.integers(0, 40), st.integers(0, 3))
-def test_32_lanes_at_once_compute_what_each_lane_computes_alone(folder, body, n, m):
-    kernel = written(folder, body)
+def test_32_lanes_at_once_compute_what_each_lane_computes_alone(body, n, m):
+    kernel = written(body)
     out = np.zeros(64, np.int32)
 
     def launch(out, n, m):
