@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from ptx_texts import module
+from ptx_texts import REGISTERS, module
 
 import simlayout as sl
 
@@ -85,3 +85,33 @@ def test_what_more_is_done_with_it_is_a_race_that_says_how_to_read_it(text, spac
 def test_a_plain_store_races_with_such_a_read_all_the_same(space, place):
     stores = "@%p1 st.{space}.u32 [{place}], 5;"
     assert found(FREE["the loop of CUDA's guide"] + stores, space, place)
+
+
+LARGEST = f""".func (.param .b32 was) largest(.param .b64 at, .param .b32 new) {{ {REGISTERS}
+ld.param.u64 %rd1, [at];
+ld.param.u32 %r1, [new];
+ld.u32 %r2, [%rd1];
+mov.u32 %r5, %r2;
+setp.ge.u32 %p3, %r2, %r1;
+@%p3 bra DONE;
+AGAIN: mov.u32 %r4, %r2;
+atom.cas.b32 %r2, [%rd1], %r4, %r1;
+setp.ne.u32 %p2, %r2, %r4;
+@%p2 bra AGAIN;
+mov.u32 %r5, %r2;
+DONE: st.param.b32 [was+0], %r5;
+ret; }}
+"""
+CALL = """{ .param .b64 at; .param .b32 new; .param .b32 was;
+st.param.b64 [at], %rd1; st.param.b32 [new], %r1; call.uni (was), largest, (at, new); ld.param.b32 %r2, [was+0]; }
+"""
+
+
+@pytest.mark.parametrize("calls, told", [
+    (CALL, False), (CALL + CALL, False), (CALL + "st.global.u32 [%rd2+8], %r2;", True),
+    (CALL + "st.global.u32 [%rd2+8], %r1;", False), (CALL.replace("ld.param.b32 %r2, [was+0];", ""), False),
+    (CALL + CALL.replace("%r2", "%r3") + "setp.eq.u32 %p2, %r3, 5; @%p2 trap;", True)])
+def test_a_value_that_a_function_returns_unchecked_is_a_race_where_a_call_reads_it(calls, told):
+    body = (START + calls + "ret;").replace("; ", ";\n")
+    trace = sl.ptx.load(module(body, ["u64"], before=LARGEST)).entry().run(1, 64, np.zeros(512, np.uint32), hazards="report")
+    assert bool(trace.hazards) == told

@@ -1,5 +1,7 @@
 """From a parsed function to steps: every register a row, every label an index, every instruction bound to what it does."""
 
+from functools import cached_property
+
 from simlayout.errors import MachineError, SimlayoutError
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.accumulators import Accumulators
@@ -12,6 +14,7 @@ from simlayout.machine.ptx.passes.contracted import contracted
 from simlayout.machine.ptx.passes.joined import joined
 from simlayout.machine.ptx.passes.same_place import beside
 from simlayout.machine.ptx.passes.sunk import sunk
+from simlayout.machine.ptx.passes.unread import unread_results
 from simlayout.machine.ptx.passes.wrapped import Wrappers
 from simlayout.machine.ptx.program import SPECIALS, SYSTEM_BYTES, Program, Step
 from simlayout.machine.ptx.rows import in_numpy
@@ -53,6 +56,11 @@ class Lowering:
             self._lower(self.names[name])
         order = self._callees_first(entry)
         self.program = None if self.faults else self._finish(entry, order)
+
+    @cached_property
+    def unread_results(self):
+        """As `passes.unread`: names of the functions whose results no call reads."""
+        return unread_results([names.function for names in self.names.values()])
 
     def _used(self, function):
         """Places the module's shared variables that a function uses; returns the functions with a body that it calls, or

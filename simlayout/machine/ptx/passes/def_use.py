@@ -1,4 +1,4 @@
-"""Which registers the statements of a function read and write."""
+"""Which registers the statements of a function read and write, and which symbols they use."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -56,3 +56,15 @@ def defined(statement: syntax.Instruction) -> Iterator[str]:
         for part in (one.first, one.second) if isinstance(one, syntax.Pair) else (one,):
             if isinstance(part, syntax.Register):
                 yield part.name
+
+
+def symbols_used(statement: syntax.Instruction | syntax.Label) -> list[str]:
+    """The names of symbols that a statement uses."""
+    found: list[str] = []
+
+    def seen(symbol: syntax.Symbol) -> syntax.Symbol:
+        found.append(symbol.name)
+        return symbol
+
+    syntax.mapped(getattr(statement, "operands", ()), syntax.Symbol, seen)
+    return found

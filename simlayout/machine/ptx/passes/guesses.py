@@ -18,8 +18,9 @@ from simlayout.machine.ptx.passes.known import Known
 _ENDS = {"ret", "exit", "trap"}
 
 
-def guesses(function: syntax.Function, known: Known) -> set[int]:
-    """The ids of the loads of a function that are guesses. known: what is known of its registers.
+def guesses(function: syntax.Function, known: Known, unread: bool = False) -> set[int]:
+    """The ids of the loads of a function that are guesses. known: what is known of its registers; unread: whether no
+    call reads its results, so that what it stores to them is nothing that it does.
 
     >>> from simlayout.machine.ptx.parser.grammar import parse
     >>> text = ".version 9.0\\n.target sm_90\\n.address_size 64\\n.entry f() { .reg .b32 %r<9>; .reg .b64 %p; .reg .pred %q;"
@@ -29,11 +30,18 @@ def guesses(function: syntax.Function, known: Known) -> set[int]:
     >>> [statement.name for statement in function.body if id(statement) in guesses(function, Known(function))]
     ['ld.global.u32']
     """
-    body = function.body or ()
+    results = {variable.name for variable in function.returns} if unread else set()
+    body = [statement for statement in function.body or () if not _gives(statement, results)]
     if not any(_swaps(statement) for statement in body):
         return set()
     flow = _Flow(body, known)
     return {id(statement) for at, statement in enumerate(body) if _may_be_one(statement) and flow.is_guess(at)}
+
+
+def _gives(statement, results):
+    """Whether it stores to one of some results of a function."""
+    stores = isinstance(statement, syntax.Instruction) and statement.opcode == "st" and "param" in statement.modifiers
+    return stores and getattr(getattr(statement.operands[0], "base", None), "name", "") in results
 
 
 def _swaps(statement):

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from simlayout.machine.ptx import syntax
+from simlayout.machine.ptx.passes.def_use import symbols_used
 
 _BESIDE = {"mov", "cvta", "atom", "red", "membar", "fence", "nanosleep"}
 """Opcodes of what is wrapped beside computations of lanes."""
@@ -81,7 +82,7 @@ def _is_plain(instruction, passed):
 
     if instruction.opcode in _FUSED and _FLOATS.intersection(instruction.modifiers):
         return False
-    if not passed.keys().isdisjoint(_symbols(instruction)):
+    if not passed.keys().isdisjoint(symbols_used(instruction)):
         return _moves(instruction, passed)
     return instruction.opcode in _BESIDE or instruction.opcode in FORMS
 
@@ -94,7 +95,7 @@ def _moves(statement, variables):
     """Whether it loads or stores the whole of one of some variables."""
     moved = _moved(statement)
     return moved is not None and all(name in variables and 8 * variables[name].bytes == syntax.BITS[moved.modifiers[0]]
-                                     for name in _symbols(statement))
+                                     for name in symbols_used(statement))
 
 
 class _Passed:
@@ -105,7 +106,7 @@ class _Passed:
         self._body: tuple[Any, ...] = function.body or ()
         self._uses: dict[str, list[int]] = {}
         for at, statement in enumerate(self._body):
-            for name in _symbols(statement):
+            for name in symbols_used(statement):
                 self._uses.setdefault(name, []).append(at)
 
     def names_of(self, at: int, wrapper: syntax.Function) -> tuple[list[str], list[str]] | None:
@@ -131,7 +132,7 @@ class _Passed:
         for at, statement in enumerate(self._body):
             if at in inside:
                 made += _copied(statement, *inside[at], f"{at}")
-            elif not gone.isdisjoint(_symbols(statement)):
+            elif not gone.isdisjoint(symbols_used(statement)):
                 made.append(_moved(statement))
             else:
                 made.append(statement)
@@ -148,7 +149,7 @@ def _copied(call, wrapper, names, mark) -> Iterator[syntax.Instruction]:
         renamed = syntax.mapped((statement.guard, *statement.operands), syntax.Register,
                                 lambda register: replace(register, name=f"{register.name}@{mark}"))
         copied = replace(statement, guard=renamed[0], operands=renamed[1:], site=_called_at(call.site, statement.site))
-        yield _moved(copied, ours) if not ours.keys().isdisjoint(_symbols(statement)) else copied
+        yield _moved(copied, ours) if not ours.keys().isdisjoint(symbols_used(statement)) else copied
 
 
 def _called_at(call, site):
@@ -171,10 +172,3 @@ def _moved(statement, names=None):
     passed = syntax.Register((names or {}).get(base.name, base.name), f"b{bits}")
     operands = (passed, value) if statement.opcode == "st" else (value, passed)
     return replace(statement, opcode="mov", modifiers=(f"b{bits}",), operands=operands)
-
-
-def _symbols(statement):
-    """The names of symbols that a statement uses."""
-    found: list[str] = []
-    syntax.mapped(getattr(statement, "operands", ()), syntax.Symbol, lambda symbol: found.append(symbol.name) or symbol)
-    return found
