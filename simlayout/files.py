@@ -1,9 +1,11 @@
-"""Files that are written whole or not at all."""
+"""Files that are written whole or not at all, and what is said where one cannot be read."""
 
 import json
 import os
 import stat
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from secrets import token_hex
 
@@ -20,6 +22,22 @@ def deliver(target, text):
         sys.stdout.flush()
     else:
         write_whole(target, text)
+
+
+@contextmanager
+def reading(path: str | os.PathLike[str]) -> Iterator[None]:
+    """What is done within reads a file: raises SimlayoutError that says why it cannot be read, or is no text.
+
+    >>> with reading("none.txt"):
+    ...     Path("/no/none.txt").read_text()
+    Traceback (most recent call last):
+    ...
+    simlayout.errors.SimlayoutError: cannot read none.txt: No such file or directory
+    """
+    try:
+        yield
+    except (OSError, ValueError) as error:               # ValueError: no text, or a NUL byte in the name
+        raise SimlayoutError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
 
 
 def make_folder(path):

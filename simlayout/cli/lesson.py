@@ -8,7 +8,7 @@ from pathlib import Path
 from simlayout.cli.options import add, add_own
 from simlayout.cli.text import fit, tell
 from simlayout.errors import SimlayoutError
-from simlayout.files import make_folder, write_whole
+from simlayout.files import make_folder, reading, write_whole
 from simlayout.lessons.catalogue import LANGUAGES, lessons, teaching, theory
 from simlayout.lessons.catalogue import lesson as lesson_of
 from simlayout.lessons.notebook import SOURCE, install_cell, notebook_text
@@ -122,10 +122,8 @@ def copy(lesson, folder, text, force=False):
     """
     path = folder / f"{lesson.file}.ipynb"
     if path.exists() and not force:
-        try:
+        with reading(path):
             same = path.read_bytes() == text.encode()
-        except OSError as error:
-            raise SimlayoutError(f"cannot read {path}: {error.strerror or error}") from None
         if same:
             return path
         raise SimlayoutError(f"{path} is there and was changed: it may hold your answers; copy --to another folder, or "

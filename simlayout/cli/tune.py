@@ -7,7 +7,7 @@ from simlayout.cli import registry
 from simlayout.cli.options import add, add_own, given_file, integer
 from simlayout.cli.text import fit, json_text, tell, teller
 from simlayout.errors import SimlayoutError
-from simlayout.files import deliver
+from simlayout.files import deliver, reading
 
 EXAMPLES = """
     simlayout tune 4096 4096 4096                          # f16, as torch multiplies a @ w.T
@@ -115,8 +115,6 @@ def _products(options):
     if options.all_layers is None:
         return [usual]
     with given_file(options.all_layers) as name:
-        try:
+        with reading(options.all_layers):
             text = Path(name).read_text()
-        except (OSError, ValueError) as error:           # ValueError: no text, or a NUL byte in the name
-            raise SimlayoutError(f"cannot read {options.all_layers}: {getattr(error, 'strerror', None) or error}") from None
     return registry.asked_in(text, options.all_layers, usual)

@@ -9,6 +9,7 @@ from simlayout.errors import SimlayoutError
 from simlayout.explorer.pack import packed
 from simlayout.explorer.state import Refusal, State, Use, state_of
 from simlayout.explorer.worked import MOST_RECORDED, worked
+from simlayout.files import reading
 from simlayout.hardware.tables.arch import LANES
 
 MOST_BYTES = 64 << 20       # of a report
@@ -20,13 +21,12 @@ ELEMENT = {1: "s8", 2: "f16"}           # bytes of an instruction -> elements th
 
 def read_report(path):
     """The lines of a report's file: dicts for the page. Raises SimlayoutError for what is no such file."""
-    try:
+    with reading(path):
         data = Path(path).read_bytes()
-        if len(data) > MOST_BYTES:
-            raise SimlayoutError(f"{path}: {len(data)} bytes; a report has at most {MOST_BYTES}")
+    if len(data) > MOST_BYTES:
+        raise SimlayoutError(f"{path}: {len(data)} bytes; a report has at most {MOST_BYTES}")
+    try:
         value = json.loads(data)
-    except OSError as error:
-        raise SimlayoutError(f"cannot read {path}: {error.strerror or error}") from None
     except (ValueError, RecursionError):
         raise SimlayoutError(f"{path} is no JSON: write it with `simlayout run --json report.json program.py`") from None
     lines = report_lines(value)

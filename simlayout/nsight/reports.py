@@ -8,6 +8,7 @@ from typing import Any
 
 from simlayout.arguments import typed
 from simlayout.errors import DeviceError, SimlayoutError
+from simlayout.files import reading
 from simlayout.nsight.source_page import METRICS, Counted, named
 from simlayout.shown import Shown
 from simlayout.wording import by
@@ -142,11 +143,8 @@ def launches(path: str | Path) -> list[Launch]:
     if not os.path.isfile(path):
         raise SimlayoutError(f"{path}: there is no such report" if not os.path.isdir(path) else f"{path} is a folder, not a "
                              "report")
-    try:
-        with open(path, "rb") as file:
-            head = file.read(4096)
-    except OSError as error:
-        raise SimlayoutError(f"cannot read {path}: {error.strerror or error}") from None
+    with reading(path), open(path, "rb") as file:
+        head = file.read(4096)
     if head[:2] == b"PK":
         raise SimlayoutError(f"{path} is packed: let `ncu` write it as .ncu-rep")
     if head.startswith(HEAD):

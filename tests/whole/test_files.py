@@ -7,7 +7,7 @@ import stat
 import pytest
 
 from simlayout.errors import SimlayoutError
-from simlayout.files import check_folder, check_writable, deliver, make_folder, write_whole
+from simlayout.files import check_folder, check_writable, deliver, make_folder, reading, write_whole
 
 
 def test_a_link_stays_and_what_it_points_to_is_written(tmp_path):
@@ -116,3 +116,11 @@ def test_a_file_where_a_folder_is_to_be_made_is_told(tmp_path):
 def test_a_dash_is_stdout(capsys):
     deliver("-", "text")
     assert capsys.readouterr().out == "text"
+
+
+@pytest.mark.parametrize("name, why", [("none", "No such file or directory"), (".", "Is a directory"),
+                                       ("bytes", "can't decode"), ("a\0b", "null")])
+def test_what_cannot_be_read_is_one_line_that_says_why(name, why, tmp_path):
+    (tmp_path / "bytes").write_bytes(b"\xff\xfe")
+    with pytest.raises(SimlayoutError, match=f"^cannot read {name}: .*{why}"), reading(name):
+        (tmp_path / name).read_text("utf-8")
