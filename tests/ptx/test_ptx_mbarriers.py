@@ -45,3 +45,25 @@ def test_a_wait_whose_result_nothing_reads_orders_nothing(kind):
     trace = launched(ARRIVE.format(""), wait)
     assert {hazard.kind for hazard in trace.hazards} <= {"read after write", "write after read"} and trace.hazards
     assert any("whose result nothing reads: it may be false" in note for note in trace.notes)
+
+
+TIMED = """W: mbarrier.try_wait.parity.shared.b64 %p2, [%r6], 0;
+@%p2 bra DONE;
+mov.u64 %rd2, %globaltimer;
+sub.u64 %rd3, %rd2, %rd1;
+setp.gt.u64 %p3, %rd3, {most};
+@!%p3 bra W;
+DONE:"""
+
+
+@pytest.mark.parametrize("most, ends", [(1_000_000_000, True), (2**63, False)])
+def test_a_wait_that_looks_at_a_clock_ends_when_its_time_has_passed_and_is_a_deadlock_if_it_never_ends(most, ends):
+    give = "mov.u64 %rd1, %globaltimer; setp.ne.u32 %p4, %r1, 5; @%p4 mbarrier.arrive.shared.b64 _, [%r6];"
+    wait = TIMED.format(most=most).replace("\n", " ")
+    if ends:
+        assert launched(give, wait).hazards              # without the phase nothing orders what it reads
+    else:
+        with pytest.raises(sl.HazardError, match="deadlock.* lacks 1 of 64 arrivals"):
+            launched(give, wait)
+    everyone = give.replace("@%p4 ", "")
+    assert not launched(everyone, wait).hazards

@@ -186,6 +186,11 @@ class Program:
         return any(step.name.partition(".")[0] in orders and reach_of(step.name) < GPU for step in self.steps)
 
     @cached_property
+    def reads_clocks(self):
+        """Whether it may wait for no longer than a time."""
+        return any(step.clock is not None for step in self.steps)
+
+    @cached_property
     def is_sequential(self):
         """Whether it has a fence.sc of the GPU."""
         return any(is_sequential(step.name) for step in self.steps)

@@ -128,6 +128,7 @@ class PtxTurns:
         self.warp.waiting = AnyOf(waits), text, mbarrier
         self.warp.polls = any(isinstance(ready, Poll) for ready, _, _ in waits)
         self.warp.idle = self._given_up >= MOST_POLLS
+        self.warp.watches_time = self.warp.polls and self.warp.program.reads_clocks
 
     def _give_up(self, warp):
         """Goes on without what a part asks for, if the turn came without it."""

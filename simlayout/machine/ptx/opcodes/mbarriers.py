@@ -109,7 +109,8 @@ def _wait(instruction, names):
         parity = (given if by_parity else given >> np.uint64(STATE_BITS)).astype(np.int64) & 1
         asking, where = warp.active, at.here(warp)
         lost = asking & ~warp.active                     # who waits for nothing goes on
-        done = yield from warp.mbarrier_try(name, where, parity, polls, relaxed or ignored)
+        timed = polls or warp.program.reads_clocks       # else try_wait fails as often as it is asked again
+        done = yield from warp.mbarrier_try(name, where, parity, timed, relaxed or ignored)
         warp.narrow(asking)
         put(warp, wanted, [done | lost])
 
