@@ -67,8 +67,7 @@ def _hazards(kernels: Iterable[Kernel]) -> Iterator[str]:
     if found:
         yield "<h2>Hazards</h2>"
     for name, hazard in found:
-        times = f"{hazard.count} times " if hazard.count > 1 else ""
-        yield f"<div class='card hazard'><b><code>{escape(name)}</code></b>: {times}{escape(str(hazard))}</div>"
+        yield f"<div class='card hazard'><b><code>{escape(name)}</code></b>: {hazard.times}{escape(str(hazard))}</div>"
 
 
 def _mends(found: tuple[Mend, ...]) -> Iterator[str]:

@@ -118,7 +118,8 @@ class Kernel:
         for h in trace.hazards:
             key = h.kind, h.lines
             known = self.faults.get(key)
-            self.faults[key] = h if known is None else replace(known, count=known.count + h.count)
+            self.faults[key] = h if known is None else replace(known, count=known.count + h.count,
+                                                                    at_least=known.at_least or h.at_least)
         self.notes.update(dict.fromkeys(trace.notes))
 
     def _keep_worst(self, trace):
@@ -238,7 +239,7 @@ def _kernel(kernel):
     for line in uncoalesced(kernel)[:MOST_NAMED]:
         yield f"  {f'{basename(line.file)}, ' * several}{uncoalesced_text(line)}"
     for hazard in kernel.hazards[:MOST_NAMED]:
-        yield f"  hazard: {f'{hazard.count} times ' * (hazard.count > 1)}{hazard}"
+        yield f"  hazard: {hazard.times}{hazard}"
     if len(kernel.hazards) > MOST_NAMED:
         yield f"  and {len(kernel.hazards) - MOST_NAMED} more hazards"
 

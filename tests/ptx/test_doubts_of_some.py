@@ -83,6 +83,8 @@ def test_a_race_of_every_cta_is_that_of_the_first_and_a_note_says_so():
     assert lines(trace) == [10, 30, 40, 50] and max(hazard.count for hazard in trace.hazards) == 1
     assert ["are those of 1 of 20 CTAs" in note for note in _of_some(trace)] == [True]
     few = launched(text_of(), 32, 8)
+    assert {hazard.times for hazard in trace.hazards} == {"at least 1 time "}
+    assert {hazard.times for hazard in few.hazards} == {"8 times "}
     assert lines(few) == lines(trace) and [hazard.count for hazard in few.hazards] == [8, 8] and not _of_some(few)
 
 

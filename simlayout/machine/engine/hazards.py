@@ -9,6 +9,7 @@ from simlayout.errors import HazardError, MachineError, brief
 from simlayout.machine.engine.languages import LANES_SYNC, OF_OTHER_WARPS, worded
 from simlayout.machine.engine.units import in_shared, spans
 from simlayout.shown import Shown
+from simlayout.wording import counted
 
 SYNC, SYNC_CLUSTER = "put a bar.sync between them", "put a barrier.cluster between them"
 """What orders two of a CTA; and two of a cluster."""
@@ -83,7 +84,8 @@ class Hazard(Shown):
 
     first, second: the two Places in the order that the kind's name tells (first is None where there is only one line).
     bytes: sorted byte addresses that the two share, in shared memory, or from element [0, ..., 0] of an array. count: how
-    often this kind was found between these two lines; everything else is of the first time.
+    often this kind was found between these two lines; everything else is of the first time. at_least: whether it was not
+    counted in all CTAs.
     """
 
     kind: str
@@ -92,6 +94,17 @@ class Hazard(Shown):
     second: Place
     bytes: tuple = ()
     count: int = 1
+    at_least: bool = False
+
+    @property
+    def times(self) -> str:
+        """How often, ahead of its text; "" if once.
+
+        >>> place = Place("kernel.py", 4, "ld.shared.b32", (0, 0, 0), 1, (5,))
+        >>> Hazard("lane race", "", None, place, (), 8, True).times, Hazard("lane race", "", None, place).times
+        ('at least 8 times ', '')
+        """
+        return f"{'at least ' * self.at_least}{counted(self.count, 'time')} " if self.count > 1 or self.at_least else ""
 
     @property
     def lines(self) -> tuple[tuple[str, int], ...]:
@@ -104,7 +117,8 @@ class Hazard(Shown):
     def as_dict(self) -> dict[str, object]:
         """Plain values, for JSON."""
         places = {name: None if p is None else vars(p) for name, p in (("first", self.first), ("second", self.second))}
-        return {"kind": self.kind, "text": self.text, "bytes": self.bytes, "count": self.count, **places}
+        return {"kind": self.kind, "text": self.text, "bytes": self.bytes, "count": self.count,
+                "at_least": self.at_least, **places}
 
 
 def hazard(kind, first, second, bytes=(), memory=in_shared, **words):

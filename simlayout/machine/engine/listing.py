@@ -117,7 +117,7 @@ def listing(trace, every_line=True, ptx=False):
     total = trace.total()
     blocks.append(FORM.format("total", "", total.instructions, total.wavefronts, total.ideal, total.excess, "").rstrip()
                   + ("" if total.exact else f"\n{FOOT}"))
-    blocks += [f"{h.count} times " * (h.count > 1) + str(h) for h in trace.hazards]
+    blocks += [f"{h.times}{h}" for h in trace.hazards]
     blocks += trace.notes
     return "\n\n".join(blocks)
 

@@ -149,7 +149,8 @@ def of_some(program, trace, doubted, ctas, look):
         raise Doubt("what makes no difference in some CTAs, and may in others")
     note = (f"hazards, and how often there are any, are those of {len(some)} of {ctas} CTAs: in the others a quick look "
             "finds none in other lines")
-    return replace(trace, hazards=seen.hazards, notes=(*trace.notes, note))
+    hazards = tuple(replace(one, at_least=True) for one in seen.hazards)
+    return replace(trace, hazards=hazards, notes=(*trace.notes, note))
 
 
 def in_two_steps(attempt, program, compiled):
