@@ -1,21 +1,10 @@
-"""What a function is called in C++, of its mangled name (Itanium C++ ABI, which nvcc and clang follow on Linux)."""
+"""What functions and variables are called in C++, of their mangled names."""
 
 import re
 from collections import Counter
 from collections.abc import Iterable
 
-BUILTIN = {"v": "void", "b": "bool", "c": "char", "a": "signed char", "h": "unsigned char", "s": "short",
-          "t": "unsigned short", "i": "int", "j": "unsigned int", "l": "long", "m": "unsigned long", "x": "long long",
-          "y": "unsigned long long", "f": "float", "d": "double"}
-"""<builtin-type> of the ABI: those that are template arguments."""
-
-_AROUND = {"P": "{}*", "R": "{}&", "O": "{}&&", "K": "const {}"}
-_SHOWN = {"b": {"0": "false", "1": "true"}}
-SIZED = re.compile(r"(\d+)")
-
-
-class Unread(Exception):
-    """A part of the ABI that is not read here: substitutions, expressions, operators."""
+from simlayout.machine.ptx.mangled import SIZED, Mangled, Unread
 
 
 def cxx_name(mangled: str) -> str:
@@ -28,7 +17,7 @@ def cxx_name(mangled: str) -> str:
     if not mangled.startswith("_Z"):
         return mangled
     try:
-        return _Reader(mangled[2:]).name() or mangled
+        return Mangled(mangled[2:]).name() or mangled
     except (Unread, IndexError, RecursionError):
         return mangled
 
@@ -42,6 +31,17 @@ def cxx_names(mangled: Iterable[str]) -> dict[str, str]:
     known = {name: cxx_name(name) for name in mangled}
     times = Counter(known.values())
     return {name: shown if times[shown] == 1 else name for name, shown in known.items()}
+
+
+def brief_name(mangled: str, most: int = 100) -> str:
+    """`cxx_name`, without its template's arguments if it has more than so many letters, as those of CUTLASS have.
+
+    >>> brief_name("_Z6rowsumIdLi32EEvPKT_PS0_"), brief_name("_Z6rowsumIdLi32EEvPKT_PS0_", 10)
+    ('rowsum<double, 32>', 'rowsum<...>')
+    """
+    name = cxx_name(mangled)
+    head, opened, _ = name.partition("<")
+    return f"{head}<...>" if opened and len(name) > most else name
 
 
 def variable_name(symbol: str) -> str:
@@ -70,66 +70,3 @@ def same_name(one: str, other: str) -> bool:
     """
     one, other = (re.sub(r"\s+", "", name) for name in (one, other))
     return one == other or one.endswith("::" + other)
-
-
-class _Reader:
-    """Recursive descent through a mangled name."""
-
-    def __init__(self, text):
-        self.text, self.at = text, 0
-
-    def _next(self):
-        self.at += 1
-        return self.text[self.at - 1]
-
-    def _accept(self, letter):
-        found = self.text.startswith(letter, self.at)
-        self.at += len(letter) * found
-        return found
-
-    def name(self):
-        """<name>: nested, or of one source name; with its template arguments."""
-        if not self._accept("N"):
-            prefix = "std::" if self._accept("St") else ""
-            return prefix + self._simple()
-        self._accept("K")
-        parts = []
-        while not self._accept("E"):
-            parts.append("std" if self._accept("St") else self._simple())
-        return "::".join(parts)
-
-    def _simple(self):
-        sized = SIZED.match(self.text, self.at)
-        if sized is None:
-            raise Unread
-        self.at = sized.end() + int(sized[1])
-        name = self.text[sized.end():self.at]
-        if len(name) != int(sized[1]):
-            raise Unread
-        name = "(anonymous namespace)" if name.startswith("_GLOBAL__N_") else name
-        return name + (f"<{', '.join(self._arguments())}>" if self._accept("I") else "")
-
-    def _arguments(self):
-        found = []
-        while not self._accept("E"):
-            found += self._arguments() if self._accept("J") else [self._argument()]
-        return found
-
-    def _argument(self):
-        if self._accept("L"):
-            return self._literal()
-        if self.text[self.at] in _AROUND:
-            return _AROUND[self._next()].format(self._argument())
-        if self.text[self.at] in BUILTIN:
-            return BUILTIN[self._next()]
-        return self.name()
-
-    def _literal(self):
-        kind = self.text[self.at]
-        called = None if kind in BUILTIN else self.name()
-        self.at += called is None
-        end = self.text.index("E", self.at) if "E" in self.text[self.at:] else -1
-        value, self.at = self.text[self.at:end].replace("n", "-"), end + 1
-        if end < 0 or not re.fullmatch(r"-?\d+", value):
-            raise Unread
-        return f"({called}){value}" if called else _SHOWN.get(kind, {}).get(value, value)

@@ -18,7 +18,7 @@ from simlayout.machine.engine.listing import Later, SourceLine
 from simlayout.machine.engine.trace import Trace
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.arguments import form_of, packed
-from simlayout.machine.ptx.cxx_names import cxx_name
+from simlayout.machine.ptx.cxx_names import brief_name
 from simlayout.machine.ptx.cxx_types import parameter_types
 from simlayout.machine.ptx.doubts import Before, Doubt, Doubts, TooLong, in_two_steps, of_some
 from simlayout.machine.ptx.faults import refusal, summed
@@ -45,7 +45,8 @@ MOST_WARPS = 2**14
 class Entry:
     """A kernel of a Module.
 
-    module: what of that is Loaded. name: as the PTX has it; called: as its source has it, if that can be read off it.
+    module: what of that is Loaded. name: as the PTX has it; called: as its source has it, in brief, if that can be read off
+    it.
     parameters: a `syntax.Variable` each, in order; types: their types in C++, None where the name does not tell.
     required_block: (x, y, z) of .reqntid, or None; most_threads: of .maxntid, or None; required_cluster: (x, y, z) of
     .reqnctapercluster, or None. static_shared: bytes of shared memory that it declares; has_dynamic_shared: whether it also
@@ -56,7 +57,7 @@ class Entry:
 
     def __init__(self, module: Loaded, function: syntax.Function):
         self.module, self.name, self.parameters = module, function.name, function.parameters
-        self.called = cxx_name(function.name)
+        self.called = brief_name(function.name)
         self.function, self.form = function, form_of(function.parameters)
         told = function.directives
         self.required_block = (*told["reqntid"], 1, 1)[:3] if "reqntid" in told else None
