@@ -13,7 +13,7 @@ from ptx_texts import WRITE, module
 
 import simlayout as sl
 from simlayout.errors import MachineError
-from simlayout.machine.ptx.cxx_names import cxx_name, same_name
+from simlayout.machine.ptx.cxx_names import cxx_name, same_name, variable_name
 from simlayout.machine.ptx.cxx_types import parameter_types
 
 NAMES = {
@@ -50,9 +50,18 @@ def test_what_is_no_name_or_is_cut_off_stays_as_it_is_or_is_read_in_part(text, c
 
 @pytest.mark.parametrize("mangled", [
     "_Z1fIXadL_Z1gvEEEvv", "_Z1f" + "I1f" * 5000, "x", "", "_Z", "_Z9", "_ZN", "_ZNE", "_Z0", "_Z1fI",
-    "_Z1fILi", "_Z1fILd3ff0000000000000EEvv"])
+    "_Z1fILi", "_Z1fILd3ff0000000000000EEvv", "_Z1fILd4000000000000000EEvv", "_ZN1aSa1bE", "_ZNIiEE", "_ZNStE"])
 def test_what_is_not_known_stays_as_it_is(mangled):
     assert cxx_name(mangled) == mangled
+
+
+@pytest.mark.parametrize("mangled", [
+    "_Z" + "9" * 9999, "_Z1fS" + "1" * 9999 + "_", "_Z1fIT" + "1" * 9999 + "_E", "_Z1f" + "P" * 99999, "_Z1fI" + "J" * 99999,
+    "_ZN" + "1a" * 99999 + "E", "_Z1f1AIiiE" + "".join(f"S_IS{i}_S{i}_E" for i in "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ")],
+    ids=lambda mangled: mangled[:9])
+def test_long_numbers_deep_types_and_parts_that_double_end_at_once(mangled):
+    assert cxx_name(mangled) in (mangled, "f") and parameter_types(mangled) is None
+    assert variable_name(mangled)
 
 
 def test_an_entry_is_found_by_its_name_in_cxx_and_listed_by_it():
@@ -75,6 +84,7 @@ TYPES = {
     "_ZN4mine4foldIfEEvNS_4ViewIT_EEPKS3_PKPKS2_": ["mine::View<float>", "mine::View<float> const*", "float const* const*"],
     "_Z1kIbbbbbbbbbbbfEvT_T0_T1_T2_T3_T4_T5_T6_T7_T8_T9_PT10_": [*11 * ["bool"], "float*"],
     "_ZN12_GLOBAL__N_11kEPxS0_PyS1_": ["long long*", "long long*", "unsigned long long*", "unsigned long long*"],
+    "_Z1kIRiiEvOT_OT0_": ["int&", "int&&"], "_Z1kIKfEvPKT_PS1_": ["float const*", "float const*"],
     "_Z1kPK13__nv_bfloat166float4St5arrayIfLm3EE": ["__nv_bfloat16 const*", "float4", "std::array<float, 3ul>"], "_Z1kv": [],
 }
 """Mangled name -> what c++filt calls the types of its parameters."""

@@ -10,15 +10,21 @@ BUILTIN = {"v": "void", "b": "bool", "c": "char", "a": "signed char", "h": "unsi
            "Du": "char8_t", "Ds": "char16_t", "Di": "char32_t"}
 """<builtin-type> of the ABI."""
 
-SIZED = re.compile(r"(\d+)")
+SIZED = re.compile(r"([0-9]{1,9})(?![0-9])")
 """How many letters a <source-name> has, which follow."""
+
+MOST = 1_000_000
+"""Letters that are kept of a name at most: each part may stand for the one before it twice, and so for 2**n of the first."""
 
 _LETTERS = sorted(BUILTIN, key=len, reverse=True)
 _QUALIFIED = {"K": "const", "V": "volatile", "r": "__restrict__"}
+_LEADING, _POINTER = re.compile("((?:(?:const|volatile) )*)"), re.compile(r"\*((?: \w+)*)$")
 _AROUND = {"P": "*", "R": "&", "O": "&&"}
 _STD = {"Sa": "std::allocator", "Sb": "std::basic_string", "Ss": "std::string"}
 _TRUTH = {"0": "false", "1": "true"}
-_INDEX = re.compile(r"([0-9A-Z]*)_")
+_VALUE = re.compile(r"(n?[0-9]+)E")
+_INDEX = re.compile(r"([0-9A-Z]{0,9})_")
+_FLOATS = {BUILTIN[letters] for letters in ("f", "d", "e", "Dh", "DF16_", "DF16b")}
 
 
 class Unread(Exception):
@@ -31,6 +37,7 @@ class Mangled:
 
     def __init__(self, text: str):
         self._text, self._at, self._known, self._arguments = text, 0, [], []
+        self._left = MOST
 
     def name(self) -> str:
         """The function's name, with namespaces and template arguments."""
@@ -58,6 +65,9 @@ class Mangled:
 
     def _keep(self, text):
         self._known.append(text)
+        self._left -= len(text)
+        if self._left < 0:
+            raise Unread
         return text
 
     def _name(self, of_function=False):
@@ -76,18 +86,15 @@ class Mangled:
             self._at += 1
         text = ""
         while not self._accept("E"):
-            if self._peek_is("I"):
-                text += self._template(of_function)
+            if text:
+                text += self._template(of_function) if self._peek_is("I") else f"::{self._source()}"
             elif self._accept("St"):
-                text = "std"
-                continue
+                text = f"std::{self._source()}"
             elif self._peek_is("S"):
                 text = self._substitution()
                 continue
-            elif self._peek_is("T"):
-                text = self._parameter()
             else:
-                text = (text and text + "::") + self._source()
+                text = self._parameter() if self._peek_is("T") else self._source()
             if not self._peek_is("E"):
                 self._keep(text)
         return text
@@ -122,10 +129,10 @@ class Mangled:
     def _literal(self):
         builtin = self._peek() in BUILTIN
         kind = self._type()
-        end = self._text.index("E", self._at) if "E" in self._text[self._at:] else -1
-        value, self._at = self._text[self._at:end].replace("n", "-"), end + 1
-        if end < 0 or not re.fullmatch(r"-?\d+", value):
+        value = _VALUE.match(self._text, self._at)
+        if value is None or kind in _FLOATS:             # these are written as their bits
             raise Unread
+        self._at, value = value.end(), value[1].replace("n", "-")
         return (_TRUTH.get(value, value) if kind == "bool" else value) if builtin else f"({kind}){value}"
 
     def _number(self, base):
@@ -157,12 +164,10 @@ class Mangled:
             while self._peek() in _QUALIFIED:
                 words.append(_QUALIFIED[self._peek()])
                 self._at += 1
-            inner = self._type()
-            text = f"{inner} {' '.join(words)}" if inner.endswith("*") else f"{' '.join(words)} {inner}"
-            return self._keep(text)
+            return self._keep(_qualified(self._type(), words))
         if letter in _AROUND:
             self._at += 1
-            return self._keep(self._type() + _AROUND[letter])
+            return self._keep(_to(self._type(), _AROUND[letter]))
         if letter == "T":
             return self._keep(self._parameter())
         if letter == "S" and not self._peek_is("St"):
@@ -171,3 +176,29 @@ class Mangled:
         if letter in "NS" or letter.isdigit():
             return self._keep(self._name())
         raise Unread                                     # functions, arrays, members, expressions
+
+
+def _qualified(type, words):
+    """A type with such words, each once; a reference takes none.
+
+    >>> _qualified("float", ["const"]), _qualified("float*", ["const"]), _qualified("const float", ["const"])
+    ('const float', 'float* const', 'const float')
+    """
+    if type.endswith("&"):
+        return type
+    pointer = _POINTER.search(type)
+    there = (pointer or _LEADING.match(type))[1].split()
+    more = [word for word in words if word not in there]
+    return " ".join([type, *more] if pointer else [*more, type])
+
+
+def _to(type, around):
+    """A pointer or a reference to a type; a reference to a reference is one: && if both are, else &.
+
+    >>> _to("int", "&&"), _to("int&", "&&"), _to("int&&", "&"), _to("int&&", "&&")
+    ('int&&', 'int&', 'int&', 'int&&')
+    """
+    if around == "*" or not type.endswith("&"):
+        return type + around
+    both = around == "&&" and type.endswith("&&")
+    return type.rstrip("&") + ("&&" if both else "&")
