@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cutlass_wheel import SOURCE
 
 import simlayout as sl
 from simlayout.algebra.swizzle_modes import ATOM_32B, EVERY_MODE
@@ -22,18 +23,8 @@ from simlayout.hardware.matrix.sparse_tmem import MetadataInTmem
 from simlayout.hardware.matrix.tmem import TMEM_SHAPES, accumulator, tmem_copy, tmem_fragment
 from simlayout.hardware.tables.tcgen05 import shapes_of
 
-
-def headers():
-    """The include folder of CUTLASS, None without the wheel nvidia-cutlass."""
-    found = find_spec("cutlass_library")
-    if found is None or not found.submodule_search_locations:
-        return None
-    folder = Path(found.submodule_search_locations[0]) / "source" / "include"
-    return folder if folder.is_dir() else None
-
-
-INCLUDE = headers()
-needs_nvcc = pytest.mark.skipif(INCLUDE is None or shutil.which("nvcc") is None, reason="needs nvcc and nvidia-cutlass")
+INCLUDE = SOURCE / "include"
+needs_nvcc = pytest.mark.skipif(not INCLUDE.is_dir() or shutil.which("nvcc") is None, reason="needs nvcc and nvidia-cutlass")
 
 LANE_BITS = 21                                       # log2 of a lane's stride in TMEM addresses of bits (TMEM::DP_b)
 

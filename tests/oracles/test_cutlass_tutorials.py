@@ -1,18 +1,14 @@
 """The tutorials of CUTLASS's CuTe in C++, as they are and mended, on the CPU machine: the group `oracles`, and nvcc."""
 
-from importlib.util import find_spec
-from pathlib import Path
-
 import numpy as np
 import pytest
+from cutlass_wheel import INCLUDES, SOURCE, needs_cutlass
 from nvcc import needs_nvcc, ptx_of
 
 import simlayout as sl
 
-FOUND = find_spec("cutlass_library")
-SOURCE = Path(FOUND.submodule_search_locations[0]) / "source" if FOUND else Path("missing")
 TUTORIAL = SOURCE / "examples" / "cute" / "tutorial"
-pytestmark = [needs_nvcc, pytest.mark.skipif(not TUTORIAL.is_dir(), reason="needs nvidia-cutlass: the extra oracles")]
+pytestmark = [needs_nvcc, needs_cutlass]
 
 M, N, K = 256, 128, 256
 EMPTY = b"\0"
@@ -27,8 +23,7 @@ def entries(name, folder, *mends, arch="sm_90a"):
     for old, new in mends:
         assert text.count(old) == 1
         text = text.replace(old, new)
-    includes = [f"-I{SOURCE / headers}" for headers in ("include", "tools/util/include")]
-    return list(sl.ptx.load(ptx_of(text, folder, *includes, arch=arch)).entries.values())
+    return list(sl.ptx.load(ptx_of(text, folder, *INCLUDES, arch=arch)).entries.values())
 
 
 def operands(dtype, kmajor):
