@@ -16,7 +16,7 @@ from simlayout.machine.engine.warp import Warp
 M, N, K, SMS = 200, 264, 512, 64
 
 
-def moved(monkeypatch, config):
+def moved(monkeypatch, config, M=M, N=N, K=K, matrices=()):
     """(boxes fetched, boxes loaded) by a product for which there are SMs enough: how often each (map, coordinates) is."""
     fetched, loaded, load = Counter(), Counter(), Warp.tma_load
 
@@ -30,7 +30,7 @@ def moved(monkeypatch, config):
     monkeypatch.setattr(prefetch, "tma_prefetch_3d", Instruction("tma_prefetch_3d", "", (), (), fetching))
     monkeypatch.setattr(Warp, "tma_load", loading)
     source = np.random.default_rng(1)
-    a, b = (source.integers(-4, 5, shape).astype(np.float16) for shape in ((M, K), (N, K)))
+    a, b = (source.integers(-4, 5, shape).astype(np.float16) for shape in ((*matrices, M, K), (N, K)))
     a = a if config.a_major == "K" else np.asfortranarray(a)
     b = b.T if config.b_major == "K" else np.asfortranarray(b).T
     c = run(kernel_of(config), a, b, device="cpu", sms=SMS).c
@@ -49,6 +49,17 @@ def test_ctas_fetch_the_first_steps_of_what_they_load_each_box_once(monkeypatch,
     first = [box for box in loaded if box[along_k] // config.depth % steps < prefetch.AHEAD]
     assert 0 < len(first) < len(loaded)
     assert fetched == Counter(first)
+
+
+@pytest.mark.parametrize("options, sizes", [
+    ({}, dict(N=64)), ({}, dict(M=64)), ({}, dict(K=40)), ({"slices": 2}, dict(K=128)), ({}, dict(matrices=(3,))),
+    ({"cluster_m": 2}, dict(K=64, matrices=(2,)))], ids=str)
+def test_one_row_or_column_of_tiles_one_step_and_batches_with_a_b_in_common_are_fetched_as_they_are_loaded(
+        monkeypatch, options, sizes):
+    config = Hopper(tile_m=64, tile_n=64, stages=3, **options)
+    fetched, loaded = moved(monkeypatch, config, **sizes)
+    steps = -(-sizes.get("K", K) // config.depth) // config.slices
+    assert fetched and set(fetched) == {box for box in loaded if box[1] // config.depth % steps < prefetch.AHEAD}
 
 
 @pytest.mark.parametrize("options, boxes", [({}, 2), ({"a_major": "MN"}, 3), ({"grouped": True}, 0)], ids=str)
