@@ -111,3 +111,22 @@ def test_memory_is_as_the_quick_run_left_it_and_a_race_beside_shared_memory_is_l
                 "collision" in {hazard.kind for hazard in trace.hazards}) == many
         assert many or array.tolist() == [7] * CTAS + list(range(CTAS, 40))
         assert bool(_of_some(trace)) != many
+
+
+SAME_IN_MOST = """    mov.u32 %r4, s;
+    shr.u32 %r3, %r1, 5;
+    setp.eq.u32 %p1, %r2, 13;
+    selp.b32 %r5, %r3, 7, %p1;
+    .loc 1 10 1
+    st.shared.u32 [%r4], %r5;
+    .loc 1 20 1
+    ld.shared.u32 %r6, [%r4];
+    ret;
+}
+"""
+
+
+def test_stores_of_one_value_in_the_first_cta_and_of_several_in_another_are_left_to_the_shadows_of_all():
+    trace = launched((HEAD + SAME_IN_MOST).replace(".address_size 64\n", '.address_size 64\n.file 1 "k.cu"\n'), 64)
+    assert not _of_some(trace)
+    assert {hazard.second.cta for hazard in trace.hazards if {line for _, line in hazard.lines} == {10}} == {(13, 0, 0)}
