@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from simlayout.errors import SimlayoutError, brief
-from simlayout.hardware.banks.counts import WithExcess
+from simlayout.excess import WithExcess
 from simlayout.hardware.matrix.tma import TensorMap
 from simlayout.hardware.matrix.window import Window
 from simlayout.hardware.tables.arch import FEATURES

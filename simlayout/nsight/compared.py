@@ -7,7 +7,7 @@ from os.path import basename
 
 from simlayout.arguments import typed
 from simlayout.errors import SimlayoutError
-from simlayout.hardware.banks.counts import WithExcess
+from simlayout.excess import WithExcess
 from simlayout.nsight.listing import listing
 from simlayout.nsight.predicted import Place, Prediction, Sums
 from simlayout.nsight.reports import COUNTERS, Launch, short

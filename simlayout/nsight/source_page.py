@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from simlayout.errors import DeviceError, brief
-from simlayout.hardware.banks.counts import WithExcess
+from simlayout.excess import WithExcess
 
 COLUMNS = {"threads": "Predicated-On Thread Instructions Executed", "wavefronts": "L1 Wavefronts Shared",
            "ideal": "L1 Wavefronts Shared Ideal", "executions": "Instructions Executed",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from os.path import basename
 from time import perf_counter
 
-from simlayout.hardware.banks.counts import WithExcess
+from simlayout.excess import WithExcess
 from simlayout.machine.engine.hazards import Hazard
 from simlayout.machine.engine.listing import FOOT, line_text
 from simlayout.machine.engine.worst import Worst, worst_of

@@ -7,8 +7,8 @@ import numpy as np
 
 from simlayout.arguments import typed
 from simlayout.errors import LayoutError
+from simlayout.excess import WithExcess
 from simlayout.hardware import arch_of
-from simlayout.hardware.banks.counts import WithExcess
 from simlayout.shown import Shown
 from simlayout.wording import counted
 

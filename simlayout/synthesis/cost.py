@@ -8,7 +8,7 @@ import numpy as np
 from simlayout.algebra import Composed, Layout
 from simlayout.arguments import typed
 from simlayout.errors import SimlayoutError
-from simlayout.hardware.banks.counts import WithExcess
+from simlayout.excess import WithExcess
 from simlayout.hardware.banks.model import WORD_BYTES
 from simlayout.proofs import Access
 from simlayout.synthesis.kernels import plain_tile

@@ -55,8 +55,8 @@ FLOORS = (
     ("simlayout.hardware.banks",),
     ("simlayout.hardware.tables",),
     ("simlayout.algebra",),
-    ("simlayout.arguments", "simlayout.drawn", "simlayout.errors", "simlayout.files", "simlayout.jit", "simlayout.lazy",
-     "simlayout.pages", "simlayout.interrupts", "simlayout.progress", "simlayout.shown", "simlayout.wording",
+    ("simlayout.arguments", "simlayout.drawn", "simlayout.errors", "simlayout.excess", "simlayout.files", "simlayout.jit",
+     "simlayout.lazy", "simlayout.pages", "simlayout.interrupts", "simlayout.progress", "simlayout.shown", "simlayout.wording",
      "simlayout.workers"),
 )
 """The rooms from top to bottom; those of one floor do not name each other, but for the ground, which is the last. A folder

@@ -62,7 +62,8 @@ def judge(row, recorded, data=DATA):
     arguments, text = row.arguments(), row.text(data)
     try:
         trace = ptx.load(text)[row.symbol(text)].run(
-            row.grid, row.block, *arguments, shared_bytes=row.shared_bytes, cluster=row.cluster, hazards="report"
+            row.grid, row.block, *arguments, shared_bytes=row.shared_bytes, cluster=row.cluster,
+            hazards="raise" if row.refused else "report"
         )
     except SimlayoutError as error:
         if row.refused and row.refused in str(error) and "failed" in recorded:

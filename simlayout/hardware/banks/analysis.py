@@ -8,9 +8,10 @@ import numpy as np
 
 from simlayout.algebra.aliases import ArrayLike
 from simlayout.errors import AddressError, InstructionError
+from simlayout.excess import WithExcess
 from simlayout.hardware.banks import model
 from simlayout.hardware.banks.copies import past_cache, through_cache
-from simlayout.hardware.banks.counts import Count, WithExcess
+from simlayout.hardware.banks.counts import Count
 from simlayout.hardware.banks.operands import (
     access_of,
     active_of,

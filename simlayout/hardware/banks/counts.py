@@ -1,29 +1,8 @@
 """Wavefronts and their ideal: of what a rule answers for n accesses, and of all that sums such answers up."""
 
 from dataclasses import dataclass
-from typing import Generic, TypeVar
 
 import numpy as np
-
-Number = TypeVar("Number", int, np.ndarray)
-
-
-class WithExcess(Generic[Number]):
-    """What has wavefronts and an ideal, and so an excess. Both are ints, or int64 [n] of n accesses.
-
-    >>> class Pair(WithExcess[int]):
-    ...     wavefronts, ideal = 32, 4
-    >>> Pair().excess
-    28
-    """
-
-    wavefronts: Number
-    ideal: Number
-
-    @property
-    def excess(self) -> Number:
-        """Wavefronts beyond the ideal."""
-        return self.wavefronts - self.ideal
 
 
 def occupied(row, active):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from simlayout.errors import SimlayoutError
-from simlayout.hardware.banks.counts import WithExcess
+from simlayout.excess import WithExcess
 
 HEAD = "line", "executions", "instructions", "wavefronts", "ideal", "excess", "source"
 FORM = "{:>6}  {:>10}  {:>12}  {:>10}  {:>8}  {:>8}  {}"
