@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("numba.cuda", reason="needs numba-cuda: pip install 'simlayout[test]'")
-
 from cuda_kernels.build.assembler import find_tool
 
 NVCC = find_tool("nvcc")
@@ -22,7 +20,7 @@ def ptx_of(source, folder, *options, arch="sm_90a"):
     if not isinstance(source, Path):
         source, text = made.with_suffix(".cu"), source
         source.write_text(text)
-    command = [NVCC, f"-arch={arch}", "-std=c++17", "--expt-relaxed-constexpr", "-lineinfo", "-w", "-ptx", *options]
+    command = [NVCC, f"-arch={arch}", "-std=c++17", "--expt-relaxed-constexpr", "-w", "-ptx", *options]
     done = subprocess.run([*command, "-o", made, source], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return made

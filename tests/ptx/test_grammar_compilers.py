@@ -1,15 +1,13 @@
 """The grammar reads what compilers write: Numba, nvcc and Triton, each where it is installed, with their source lines."""
 
-import shutil
-import subprocess
 from importlib import import_module
 from pathlib import Path
 
 import pytest
+from nvcc import needs_nvcc, ptx_of
 from ptx_printed import printed, without_places
 from tiers import sweep_but
 
-from cuda_kernels.build.assembler import find_tool
 from cuda_kernels.kernels import KERNELS
 from simlayout.machine.ptx.parser.grammar import parse
 from simlayout.machine.ptx.syntax import Instruction
@@ -102,19 +100,11 @@ def test_numba_s_lines_are_those_of_the_python_file():
     assert {(site.file, site.line - first) for site in sites} >= {(str(HERE), 3)}
 
 
-@pytest.mark.parametrize("flags", [["-lineinfo"], pytest.param(["-G"], marks=pytest.mark.sweep),
-                                   pytest.param(["-arch=sm_75"], marks=pytest.mark.sweep)], ids=" ".join)
-def test_nvcc_s_modules_are_read(flags, tmp_path):
-    nvcc = find_tool("nvcc")
-    if not nvcc or not shutil.which("g++"):
-        pytest.skip("needs nvcc and g++")
-    source, made = tmp_path / "kernel.cu", tmp_path / "kernel.ptx"
-    source.write_text(CUDA)
-    arch = [] if any(flag.startswith("-arch") for flag in flags) else ["-arch=sm_90a"]
-    done = subprocess.run([nvcc, *arch, *flags, "-std=c++17", "-ptx", "-o", made, source], capture_output=True, text=True)
-    if done.returncode and not made.exists():
-        pytest.skip(f"nvcc cannot compile here: {done.stderr.strip().splitlines()[-1:]}")
-    module = checked(made.read_text(), "nvcc")
+@needs_nvcc
+@pytest.mark.parametrize("flags, arch", [(["-lineinfo"], "sm_90a"), pytest.param(["-G"], "sm_90a", marks=pytest.mark.sweep),
+                                         pytest.param([], "sm_75", marks=pytest.mark.sweep)], ids=str)
+def test_nvcc_s_modules_are_read(flags, arch, tmp_path):
+    module = checked(ptx_of(CUDA, tmp_path, *flags, arch=arch).read_text(), "nvcc")
     [entry] = [function for function in module.functions.values() if function.entry]
     assert [each.bytes for each in entry.parameters] == [8, 4, 16, 24]
     opcodes = {each.opcode for each in instructions(module)}

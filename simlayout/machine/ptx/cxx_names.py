@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-from simlayout.machine.ptx.mangled import SIZED, Mangled, Unread
+from simlayout.machine.ptx.mangled import SIZED, Mangled, read
 
 
 def cxx_name(mangled: str) -> str:
@@ -14,12 +14,7 @@ def cxx_name(mangled: str) -> str:
     >>> cxx_name("_Z6rowsumIdLi32EEvPKT_PS0_"), cxx_name("_ZN4mine4foldILb1EPKfEEvi"), cxx_name("plain")
     ('rowsum<double, 32>', 'mine::fold<true, const float*>', 'plain')
     """
-    if not mangled.startswith("_Z"):
-        return mangled
-    try:
-        return Mangled(mangled[2:]).name() or mangled
-    except (Unread, IndexError, RecursionError):
-        return mangled
+    return read(mangled, Mangled.name) or mangled
 
 
 def cxx_names(mangled: Iterable[str]) -> dict[str, str]:

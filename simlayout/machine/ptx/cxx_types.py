@@ -8,7 +8,7 @@ import re
 
 import numpy as np
 
-from simlayout.machine.ptx.mangled import Mangled, Unread
+from simlayout.machine.ptx.mangled import Mangled, read
 
 _FLOATS = {"float": "float32", "double": "float64", "__half": "float16", "half_t": "float16", "_Float16": "float16",
            "__nv_bfloat16": "bfloat16", "bfloat16_t": "bfloat16", "__bf16": "bfloat16", "__nv_fp8_e4m3": "float8_e4m3fn",
@@ -27,12 +27,7 @@ def parameter_types(mangled):
     >>> parameter_types("_Z9transposePfPKS_i"), parameter_types("_Z3sumIdLi32EEvPKT_PS0_"), parameter_types("plain")
     (['float*', 'float* const*', 'int'], ['const double*', 'double*'], None)
     """
-    if not mangled.startswith("_Z"):
-        return None
-    try:
-        return Mangled(mangled[2:]).parameters()
-    except (Unread, IndexError, RecursionError):
-        return None
+    return read(mangled, Mangled.parameters)
 
 
 def misfit(type, dtype):

@@ -2,6 +2,10 @@
 follow on Linux)."""
 
 import re
+from collections.abc import Callable
+from typing import TypeVar
+
+Part = TypeVar("Part")
 
 BUILTIN = {"v": "void", "b": "bool", "c": "char", "a": "signed char", "h": "unsigned char", "s": "short",
            "t": "unsigned short", "i": "int", "j": "unsigned int", "l": "long", "m": "unsigned long", "x": "long long",
@@ -176,6 +180,20 @@ class Mangled:
         if letter in "NS" or letter.isdigit():
             return self._keep(self._name())
         raise Unread                                     # functions, arrays, members, expressions
+
+
+def read(mangled: str, part: Callable[[Mangled], Part]) -> Part | None:
+    """What `part` reads of a name; None where that is not mangled, or in a way that is not read here.
+
+    >>> read("_Z3addPKfi", Mangled.name), read("_Z3addPKfi", Mangled.parameters), read("add", Mangled.name)
+    ('add', ['const float*', 'int'], None)
+    """
+    if not mangled.startswith("_Z"):
+        return None
+    try:
+        return part(Mangled(mangled[2:]))
+    except (Unread, IndexError, RecursionError):
+        return None
 
 
 def _qualified(type, words):

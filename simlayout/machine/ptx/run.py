@@ -46,8 +46,7 @@ class Entry:
     """A kernel of a Module.
 
     module: what of that is Loaded. name: as the PTX has it; called: as its source has it, in brief, if that can be read off
-    it.
-    parameters: a `syntax.Variable` each, in order; types: their types in C++, None where the name does not tell.
+    it. parameters: a `syntax.Variable` each, in order; types: their types in C++, None where the name does not tell.
     required_block: (x, y, z) of .reqntid, or None; most_threads: of .maxntid, or None; required_cluster: (x, y, z) of
     .reqnctapercluster, or None. static_shared: bytes of shared memory that it declares; has_dynamic_shared: whether it also
     uses what `run` gives as shared_bytes.
