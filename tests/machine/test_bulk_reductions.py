@@ -23,7 +23,7 @@ from cuda_kernels.intrinsics import (
     u32,
     u64,
 )
-from simlayout.errors import HazardError, MachineError
+from simlayout.errors import HazardError
 from simlayout.machine import run
 from simlayout.machine.engine.bulk_places import SHARED_REDUCTIONS
 
@@ -237,10 +237,12 @@ def test_what_overwrites_a_sum_ends_it():
     assert run(kernel_of(start=fill_elsewhere, one=copy_over), 3, 32, shared_bytes=SHARED, cluster=3).hazards == ()
 
 
-def test_a_sum_of_the_bytes_of_an_mbarrier_is_an_error():
+def test_a_sum_of_the_bytes_of_an_mbarrier_is_told_where_the_mbarrier_is_used_next():
     def over_the_mbarrier(tid):
         if tid == 0:
             add(u32(BAR), u32(SOURCE), u32(128), u32(OTHER), u32(1))
 
-    with pytest.raises(MachineError, match="something else has written since its init"):
+    with pytest.raises(HazardError, match="deadlock") as caught:
         run(kernel_of(zero=over_the_mbarrier), 3, 32, shared_bytes=SHARED, cluster=3, hazards="report")
+    [told] = [h for h in caught.value.before if h.kind == "bad mbarrier"]
+    assert told.first.instruction == "cp.reduce.async.bulk.shared::cluster.shared::cta"

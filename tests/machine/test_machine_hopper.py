@@ -19,11 +19,13 @@ from machine_kit import (
     fence_mbarrier_init,
     fence_proxy_async,
     mbarrier_arrive,
+    mbarrier_arrive_remote,
     mbarrier_expect,
     mbarrier_init,
     mbarrier_wait,
     registers,
     setmaxnreg,
+    st_global,
     st_shared,
     tid_x,
     tma_load,
@@ -232,7 +234,7 @@ def test_a_stage_that_is_never_released_stops_the_producer():
 # ---- what is refused ------------------------------------------------------------------------------------------------
 
 
-def test_what_no_mbarrier_may_do_is_refused():
+def test_what_no_mbarrier_may_do_is_a_hazard_and_the_launch_goes_on():
     def several_counts():
         mbarrier_init(MBARRIER, tid_x())
 
@@ -240,9 +242,9 @@ def test_what_no_mbarrier_may_do_is_refused():
         mbarrier_init(MBARRIER + 8 * tid_x(), 1)
         mbarrier_arrive(MBARRIER + 8 * tid_x())
         if tid_x() == 5:
-            mbarrier_init(MBARRIER, 2)
-            mbarrier_arrive(MBARRIER)
-            mbarrier_expect(MBARRIER, 1 << 20)
+            mbarrier_init(MBARRIER + 256, 2)
+            mbarrier_arrive(MBARRIER + 256)
+            mbarrier_expect(MBARRIER + 256, 1 << 20)
 
     def unknown():
         mbarrier_wait(64, 0)
@@ -263,8 +265,10 @@ def test_what_no_mbarrier_may_do_is_refused():
             mbarrier_arrive(MBARRIER)
 
     def twice():
-        if tid_x() < 2:
+        if tid_x() == 0:
             mbarrier_init(MBARRIER, 1)
+        bar_warp_sync()
+        if tid_x() < 2:
             mbarrier_arrive(MBARRIER)
 
     def early():
@@ -280,13 +284,32 @@ def test_what_no_mbarrier_may_do_is_refused():
         copies_arrive(MBARRIER)
         mbarrier_wait(MBARRIER, 0)
 
-    for kernel, text in ((several_counts, "give one count"), (too_many, "at most 1048575"), (unknown, "no mbarrier at"),
-                         (overwritten, "whose 8 bytes something else has written"),
-                         (half_overwritten, "whose 8 bytes something else has written"),
+    def unknown_to_all(pointer, tensor):
+        mbarrier_arrive(64)
+        mbarrier_expect(64, 16)
+        copies_arrive(64)
+        if tid_x() == 0:
+            tma_load(tensor, (0, 0), 0, 64)
+        mbarrier_wait(64, 0)
+        mbarrier_arrive_remote(64, 0)
+        mbarrier_wait(64, 1)
+        st_global(pointer + 4 * tid_x(), 7)
+
+    for kernel, text in ((several_counts, "one count from 1"), (too_many, "where at most 1048575"),
+                         (unknown, "no mbarrier at"), (overwritten, "whose 8 bytes st.shared.b32 of warp 0 ("),
+                         (half_overwritten, "whose 8 bytes st.shared.b32 of warp 0 ("),
                          (twice, "2 arrivals on mbarrier 32768, whose phase 0 lacks 1 of 1"),
                          (early, "1 arrival on mbarrier 32768, whose phase 0 lacks 0 of 1"),
                          (every_lane_that_copied, "32 arrivals on mbarrier 32768, whose phase 0 lacks 4 of 4")):
-        assert text in fails(MachineError, kernel, shared_bytes=SHARED, hazards="report"), kernel.__name__
+        told = [h for h in run(kernel, 1, 32, shared_bytes=SHARED, hazards="report").hazards if text in str(h)]
+        assert [h.kind for h in told] == ["bad mbarrier"], kernel.__name__
+        assert text in fails(HazardError, kernel, shared_bytes=SHARED), kernel.__name__
+        if "8 bytes" not in text:                        # which the shadow knows
+            assert text in fails(HazardError, kernel, shared_bytes=SHARED, hazards="off"), kernel.__name__
+    out = np.zeros(32, np.int32)
+    told = run(unknown_to_all, 1, 32, out, source(), shared_bytes=SHARED, hazards="report").hazards
+    assert [h.kind for h in told] == 7 * ["bad mbarrier"] and (out == 7).all()
+    assert len({h.lines for h in told}) == 7
     assert "not a multiple of 8" in fails(AddressError, misaligned, shared_bytes=SHARED)
 
 

@@ -116,16 +116,24 @@ selp.u32 %word, 1, 0, %p2;
 
 
 def test_the_last_arrival_may_not_promise_that_it_completes_nothing():
-    with pytest.raises(MachineError, match="leave out .noComplete"):
+    with pytest.raises(MachineError, match="says .noComplete .*leave it out"):
         run(INIT + "@%p1 mbarrier.arrive.noComplete.shared::cta.b64 %token, [%mb], 1;", numbers(1))
 
 
 def test_what_was_an_mbarrier_is_memory_again():
     again = "@%p1 st.shared.b64 [%mb], %from; bar.sync 0; @%p1 mbarrier.arrive.shared::cta.b64 %token, [%mb];"
-    with pytest.raises(MachineError, match="no mbarrier at shared address 2048"):
+    with pytest.raises(HazardError, match="no mbarrier at shared address 2048"):
         run(INIT + "@%p1 mbarrier.inval.shared::cta.b64 [%mb]; bar.sync 0;" + again, numbers(1))
-    with pytest.raises(MachineError, match="something else has written since its init"):
+    with pytest.raises(HazardError, match="bytes st.shared.b64 of warp 0 .* has written since its init"):
         run(INIT + again, numbers(1))
+
+
+def test_who_waits_at_an_mbarrier_that_nobody_has_initialised_goes_on_where_hazards_are_reported():
+    without = INIT.split(";", 1)[1] + "@%p1 mbarrier.arrive.shared::cta.b64 _, [%mb];"
+    left = without + "\n" + WAIT.format(n=1, parity=0) + "st.global.b32 [%to], 7;"
+    out, trace = run(left, numbers(1), hazards="report")
+    assert out.tolist() == [7] * 32 and [h.kind for h in trace.hazards] == ["bad mbarrier"] * 2
+    assert [h.second.instruction for h in trace.hazards] == ["mbarrier.arrive", "mbarrier.try_wait.parity"]
 
 
 # ---- bulk copies -----------------------------------------------------------------------------------------------------

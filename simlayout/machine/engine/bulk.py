@@ -49,15 +49,15 @@ class Load:
     """What is on its way to shared memory.
 
     source: where it comes from (see `bulk_places`); rows: int64 [n], the 16-byte cells where it lands; touch: the Touch of
-    those; reads: the Access or Touch of what it reads; None and none where nobody looks for hazards. reduce: of a reduction,
-    what becomes of (cells that are there, cells that come).
+    those; reads: the Access or Touch of what it reads; None and none where nobody looks for hazards. tell: as of
+    `Mbarrier.loads`; reduce: of a reduction, what becomes of (cells that are there, cells that come).
     """
 
     arrivals = 0
 
-    def __init__(self, instruction, cta, source, rows, touch, reads, reduce=None):
+    def __init__(self, instruction, cta, source, rows, touch, reads, tell, reduce=None):
         self.instruction, self.cta, self.source, self.rows, self.touch = instruction, cta, source, rows, touch
-        self.reads, self.reduce, self.bytes = reads, reduce, source.bytes
+        self.reads, self.tell, self.reduce, self.bytes = reads, tell, reduce, source.bytes
 
     def land(self, number, mbarrier):
         """The bytes come, in phase `number` of the mbarrier at this address, counted from 1."""
@@ -268,8 +268,10 @@ class BulkTwins(WarpPart):
     def _bring(self, instruction, lane, cta, source, rows, at, sent=None, reduce=None):
         """A copy begins, to cells of the shared memory of a CTA, that completes on its mbarrier at this address. sent: the
         cells of this CTA that it comes from, None if from global memory; reduce: a CellReduction, None if it replaces."""
-        mbarrier, one, touch, reads = self.mbarrier_at(instruction, at, cta), np.array([lane]), None, []
-        mbarrier.checked(self, instruction, one)
+        one, touch, reads = np.array([lane]), None, []
+        mbarrier = self.mbarrier_at(instruction, at, one, cta)
+        if mbarrier is None:
+            return
         if cta.shadow is not None:
             if sent is not None:
                 reads = [self._read_later(instruction, lane, sent, mbarrier)]
@@ -279,7 +281,8 @@ class BulkTwins(WarpPart):
             (cta.shadow.reduce if reduce else cta.shadow.issue)(touch)
             if sent is None:
                 reads = [*filter(None, [self._enter(instruction, source, lane, ASYNC, mbarrier)])]
-        mbarrier.loads.append(Load(instruction, cta, source, rows, touch, reads, reduce))
+        tell = self.tells_of(instruction, one)
+        mbarrier.loads.append(Load(instruction, cta, source, rows, touch, reads, tell, reduce))
         cta.tell("load", instruction, self, rows, mbarrier=at, coords=source.coords)
 
     def _send(self, instruction, lane, target, rows, kind, reduce):

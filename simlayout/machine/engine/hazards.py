@@ -49,6 +49,8 @@ KINDS = {
     "misaligned": ("{second} {does} {detail}, which is not aligned to its width",
                    "use a narrower access, or fix the address"),
     "bad address": ("{second} cannot be executed: {detail}", "guard the access or fix the address"),
+    "bad mbarrier": ("{second} {detail}", "init it before anybody uses it, for all who arrive in a phase, and keep its 8 "
+                     "bytes apart from data"),
     "inactive source": ("{second} takes the value of {lanes}, where nobody executes it",
                         "let all lanes that are read from take part"),
     "divergence": ("{what}", "move it out of the lane-varying branch"),

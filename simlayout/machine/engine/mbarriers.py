@@ -5,17 +5,17 @@ operand using generic-proxy" (PTX ISA 9.3 and later: cp.async.bulk, cp.async.bul
 for such a fence; CUTLASS's and Triton's kernels do without.
 """
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from simlayout.errors import MachineError
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.barriers import both
 from simlayout.machine.engine.clocks import IN_GLOBAL, IN_SHARED, joined
+from simlayout.machine.engine.hazards import Place, error, hazard
 from simlayout.machine.engine.lanes import WarpPart
 from simlayout.machine.engine.memory import PerLane, lane_addresses
 from simlayout.machine.engine.scopes import CLUSTER, CTA
@@ -49,6 +49,7 @@ class Mbarrier:
     number: phases that are complete; pending: arrivals that the present one lacks; bytes: announced and not yet come;
     loads: what is on its way here, oldest first: called as load.land(phase, address), it brings `load.bytes` bytes and
     `load.arrivals` arrivals, and gives the clock of those or None. It is the agent of these copies (see `Touch`).
+    tell, of a method or a load: called with what is wrong, as text (`MbarrierTwins.misused`).
     """
 
     def __init__(self, cta, address, count):
@@ -70,17 +71,19 @@ class Mbarrier:
         """What an arrival returns: the number of the phase, and below it what the phase lacks before that arrival."""
         return self.number << STATE_BITS | self.pending
 
-    def arrive(self, arrivals, bytes, clock, drop=False, fences=None):
+    def arrive(self, arrivals, bytes, clock, tell, drop=False, fences=None):
         """Announces bytes; then `arrivals` arrive, with this clock (None if it orders nothing) and these fences. drop: for
         the last time."""
-        self.announce(bytes)
+        self.announce(bytes, tell)
         self.present.fences = both(self.present.fences, fences)
-        self._arrived(arrivals, clock, drop)
+        self._arrived(arrivals, clock, tell, drop)
 
-    def _arrived(self, arrivals, clock, drop=False):
+    def _arrived(self, arrivals, clock, tell, drop=False):
+        """More than the phase lacks are as many as it lacks."""
         if arrivals > self.pending:
-            raise MachineError(f"{counted(arrivals, 'arrival')} on {self}, whose phase {self.number} lacks {self.pending} "
-                               f"of {self.count}: init it for all who arrive, and let them wait for the phase before")
+            tell(f"makes {counted(arrivals, 'arrival')} on {self}, whose phase {self.number} lacks {self.pending} of "
+                 f"{self.count}")
+            arrivals = self.pending
         self.count -= arrivals if drop else 0
         self.present.clock = joined(self.present.clock, clock)
         self.pending -= arrivals
@@ -90,23 +93,23 @@ class Mbarrier:
         """The oldest copy on its way here lands in the present phase."""
         load = self.loads.pop(0)
         clock = load.land(self.number + 1, self.address)
-        self.announce(-load.bytes)
-        self._arrived(load.arrivals, clock)
+        self.announce(-load.bytes, load.tell)
+        self._arrived(load.arrivals, clock, load.tell)
 
-    def complete(self, bytes):
+    def complete(self, bytes, tell):
         """So many announced bytes have come (mbarrier.complete_tx)."""
-        self.announce(-bytes)
+        self.announce(-bytes, tell)
         self._settle()
 
     def expect(self, arrivals):
         """The present phase lacks so many arrivals more: those of copies that have begun."""
         self.pending += arrivals
 
-    def announce(self, bytes):
+    def announce(self, bytes, tell):
         """So many bytes will come in this phase; fewer than 0: have come."""
         self.bytes += bytes
         if abs(self.bytes) > MOST:
-            raise MachineError(f"{self.bytes} bytes announced on {self} in one phase: at most {MOST} are allowed")
+            tell(f"makes it {self.bytes} bytes announced on {self} in one phase, where at most {MOST} may be")
 
     def _settle(self):
         if self.pending or self.bytes:
@@ -124,14 +127,15 @@ class Mbarrier:
         """The Phase that a wait for this parity waits for: the present one or the one before."""
         return self.present if self.number % 2 == parity else self.before
 
-    def checked(self, warp, instruction, lanes):
+    def used(self, warp, instruction, lanes):
         """Tells the shadow that `lanes` use the mbarrier: after its init, and while nothing has overwritten it."""
         if self._seen is None:
             return
         shadow = self.cta.shadow
-        if (shadow.stamps(self.address) != self.init_serial).any():
-            raise MachineError(f"{instruction} on {self}, whose 8 bytes something else has written since its init: keep "
-                               "them apart from data")
+        other = shadow.changed_by(self.address, self.init_serial)
+        if other is not None:
+            warp.misused(instruction, lanes, f"uses {self}, whose 8 bytes {other.place()} has written since its init",
+                         first=other.place())
         threads = warp.threads(lanes)
         if not self._seen[threads].all():
             if not self._comes_after(threads):
@@ -190,7 +194,9 @@ class MbarrierTwins(WarpPart):
         for at, lanes in self._mbarrier_lanes("mbarrier.init", address):
             wanted = np.unique(np.broadcast_to(count, LANES)[lanes])
             if len(wanted) > 1 or not 1 <= wanted[0] <= MOST:
-                raise MachineError(f"mbarrier.init of {at} for {wanted.tolist()} arrivals: give one count from 1 to {MOST}")
+                self.misused("mbarrier.init", lanes, f"inits an mbarrier at shared address {at} for {wanted.tolist()} "
+                             f"arrivals, where PTX asks for one count from 1 to {MOST}")
+                continue
             mbarrier = self.cta.mbarriers[at] = Mbarrier(self.cta, at, int(wanted[0]))
             if self.cta.shadow is not None:
                 self.cta.shadow.write(Touch(self, "mbarrier.init", np.full(len(lanes), at // 8), 8, lanes))
@@ -199,8 +205,8 @@ class MbarrierTwins(WarpPart):
     def mbarrier_inval(self, address: PerLane) -> None:
         """mbarrier.inval: its 8 bytes are memory like any other again."""
         for at, lanes in self._mbarrier_lanes("mbarrier.inval", address):
-            self.mbarrier_at("mbarrier.inval", at).checked(self, "mbarrier.inval", lanes)
-            del self.cta.mbarriers[at]
+            if self.mbarrier_at("mbarrier.inval", at, lanes) is not None:
+                del self.cta.mbarriers[at]
 
     def mbarrier_arrive(self, address: PerLane, lanes: np.ndarray | None = None, expect: PerLane = 0,
                         arrival: Arrival = ONCE) -> np.ndarray:
@@ -232,22 +238,23 @@ class MbarrierTwins(WarpPart):
         self._arrive(instruction, self.cta.peer(rank, instruction), at, lanes, expect, arrival)
 
     def _arrive(self, instruction, cta, at, lanes, expect, arrival):
-        mbarrier = self.mbarrier_at(instruction, at, cta)
-        mbarrier.checked(self, instruction, lanes)
+        states, mbarrier = np.zeros(LANES, np.uint64), self.mbarrier_at(instruction, at, lanes, cta)
+        if mbarrier is None:
+            return states
         clock = None if cta.shadow is None else cta.clocks.release(self.threads(lanes))
         outside = cta is not self.cta and arrival.reach < CLUSTER        # who waits there is not in its scope
         if cta is not self.cta and clock is not None and not arrival.relaxed and not outside:
             cta.visitors |= {int(t): (int(clock[0, t]), self.place(lanes, instruction)) for t in self.threads(lanes)}
         counts = np.broadcast_to(arrival.count, LANES)[lanes].astype(np.int64)
-        states = np.zeros(LANES, np.uint64)
         states[lanes] = mbarrier.token - (np.cumsum(counts) - counts)
         if arrival.incomplete and int(counts.sum()) >= mbarrier.pending:
-            raise MachineError(f"{instruction}.noComplete on {mbarrier} by the last who arrives: leave out .noComplete")
+            self.misused(instruction, lanes, f"says .noComplete on {mbarrier} and is the last who arrives (leave it out)")
         if arrival.relaxed:
             clock = self.released_by_fences(CTA if cta is self.cta else CLUSTER, lanes)
         clock = None if outside else clock
         fences = None if clock is None or arrival.relaxed else self.fences(lanes)
-        mbarrier.arrive(int(counts.sum()), int(np.broadcast_to(expect, LANES)[lanes].sum()), clock, arrival.drop, fences)
+        mbarrier.arrive(int(counts.sum()), int(np.broadcast_to(expect, LANES)[lanes].sum()), clock,
+                        self.tells_of(instruction, lanes), arrival.drop, fences)
         return states
 
     def mbarrier_expect(self, address: PerLane, bytes: PerLane, cta: int | None = None) -> None:
@@ -255,13 +262,12 @@ class MbarrierTwins(WarpPart):
         own."""
         owner = self.cta if cta is None else self.peer(cta, "mbarrier.expect_tx")
         for at, lanes in self._mbarrier_lanes("mbarrier.expect_tx", address):
-            mbarrier = self.mbarrier_at("mbarrier.expect_tx", at, owner)
-            total = int(np.broadcast_to(bytes, LANES)[lanes].sum())
-            mbarrier.checked(self, "mbarrier.expect_tx", lanes)
-            if total < 0:
-                mbarrier.complete(-total)
-            else:
-                mbarrier.announce(total)
+            instruction, total = "mbarrier.expect_tx", int(np.broadcast_to(bytes, LANES)[lanes].sum())
+            mbarrier, tell = self.mbarrier_at(instruction, at, lanes, owner), self.tells_of(instruction, lanes)
+            if mbarrier is not None and total < 0:
+                mbarrier.complete(-total, tell)
+            elif mbarrier is not None:
+                mbarrier.announce(total, tell)
 
     @waits
     def mbarrier_wait(self, address: PerLane, parity: PerLane) -> Iterator[tuple]:
@@ -275,14 +281,16 @@ class MbarrierTwins(WarpPart):
         returns bool [32]: whether the phase of a parity is complete, for each lane.
 
         It waits until it is; test_wait gives up where nobody can go on otherwise. A state's parity is that of its phase.
-        relaxed: what others did before is not known behind it.
+        Who waits where no mbarrier is goes on. relaxed: what others did before is not known behind it.
         """
         done, parities = np.zeros(LANES, bool), np.broadcast_to(parity, LANES).astype(np.int64) & 1
         for at, everyone in self._mbarrier_lanes(instruction, address):
-            mbarrier = self.mbarrier_at(instruction, at)
+            mbarrier = self.mbarrier_at(instruction, at, everyone)
+            if mbarrier is None:
+                done[everyone] = True
+                continue
             for wanted in np.unique(parities[everyone]).tolist():
                 lanes = everyone[parities[everyone] == wanted]
-                mbarrier.checked(self, instruction, lanes)
                 phase = mbarrier.phase(wanted)
                 complete = partial(getattr, phase, "done")
                 yield Poll(complete) if polls else complete, (lambda m=mbarrier, w=wanted: m.waiting(w)), mbarrier
@@ -293,13 +301,30 @@ class MbarrierTwins(WarpPart):
                         (self.seen_relaxed if relaxed else self.seen)(lanes, phase)
         return done
 
-    def mbarrier_at(self, instruction: str, address: int, cta: Any = None) -> Mbarrier:
-        """The Mbarrier at a byte address of a CTA (this one)."""
+    def mbarrier_at(self, instruction: str, address: int, lanes: np.ndarray, cta: Any = None) -> Mbarrier | None:
+        """The Mbarrier at a byte address of a CTA (this one), which lanes (int [n]) use; None where there is none, which is
+        told."""
         mbarrier = (cta or self.cta).mbarriers.get(address)
         if mbarrier is None:
             known = ", ".join(map(str, sorted((cta or self.cta).mbarriers))) or "none"
-            raise MachineError(f"{instruction}: no mbarrier at shared address {address} (there are {known}): init it first")
+            self.misused(instruction, lanes, f"finds no mbarrier at shared address {address} (there are {known})")
+        else:
+            mbarrier.used(self, instruction, lanes)
         return mbarrier
+
+    def misused(self, instruction: str, lanes: np.ndarray, detail: str, site: Any = None, caller: Any = None,
+                first: Place | None = None) -> None:
+        """Tells of a hazard: lanes (int [n]) do what no mbarrier allows, now or at a site. Raises it where nobody looks for
+        hazards."""
+        what, log = ("bad mbarrier", first, self.place(lanes, instruction, site, caller)), self.cta.launch.log
+        if log is None:
+            raise error(hazard(*what, detail=detail))
+        log.add(*what, detail=detail)
+
+    def tells_of(self, instruction: str, lanes: np.ndarray) -> Callable[[str], None]:
+        """The same of what happens later, by what lanes do here."""
+        site, caller = self.site, self.caller
+        return lambda detail: self.misused(instruction, lanes, detail, site, caller)
 
     def seen(self, lanes: np.ndarray, phase: Phase) -> None:
         """Lanes (int [n]) know what those knew who arrived in a Phase."""

@@ -16,13 +16,14 @@ from simlayout.machine.engine.touches import WEAK, Touch
 
 
 class AsyncStore:
-    """st.async or red.async on its way to a CTA (see `Mbarrier.loads`). rows, data: as of `SharedMemory.store`; touch: the
-    Touch of its bytes, None where nobody looks for hazards; update: what becomes of what is there, or None."""
+    """st.async or red.async on its way to a CTA (see `Mbarrier.loads`, also of tell). rows, data: as of
+    `SharedMemory.store`; touch: the Touch of its bytes, None where nobody looks for hazards; update: what becomes of what is
+    there, or None."""
 
     arrivals = 0
 
-    def __init__(self, cta, rows, data, touch, update):
-        self.cta, self.rows, self.data, self.touch, self.update = cta, rows, data, touch, update
+    def __init__(self, cta, rows, data, touch, update, tell):
+        self.cta, self.rows, self.data, self.touch, self.update, self.tell = cta, rows, data, touch, update, tell
         self.bytes = data.size
 
     def land(self, number, mbarrier):
@@ -78,14 +79,15 @@ class PeerTwins(WarpPart):
         lanes, places = np.flatnonzero(self.active), lane_addresses(mbarrier, instruction)
         for at in np.unique(places[lanes]).tolist():
             mine = places[lanes] == at
-            target = self.mbarrier_at(instruction, at, peer)
-            target.checked(self, instruction, lanes[mine])
-            touch = None
+            target, touch = self.mbarrier_at(instruction, at, lanes[mine], peer), None
+            if target is None:
+                continue
             if peer.shadow is not None:
                 touch = Touch(self, instruction, rows[mine], data.shape[1], lanes[mine])
                 touch.agent, touch.strong = target, update is not None
                 (peer.shadow.reduce if update else peer.shadow.issue)(touch, generic=True)
-            target.loads.append(AsyncStore(peer, rows[mine], data[lanes[mine]], touch, update))
+            tell = self.tells_of(instruction, lanes[mine])
+            target.loads.append(AsyncStore(peer, rows[mine], data[lanes[mine]], touch, update, tell))
 
     def peer(self, rank: int, instruction: str) -> Any:
         """The CTA of this rank in the cluster. Tells of a hazard if it has ended: its memory may be another's by now. Raises

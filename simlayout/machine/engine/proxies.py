@@ -58,9 +58,9 @@ class EngineTouches:
             table[self._of(touch.rows, touch.nbytes)] = 0
 
     def last(self, rows, nbytes):
-        """int64 [n, units]: the serial numbers of the last touches, 0 where there are none."""
+        """The last touch of any of these bytes, None if there is none."""
         units = self._of(rows, nbytes)
-        return np.max([table[units] for table in self._tables.values()], axis=0, initial=0) + np.zeros(units.shape, np.int64)
+        return self._touches.get(max((int(table[units].max()) for table in self._tables.values()), default=0))
 
     def _of(self, rows, nbytes):
         """int64 [n, units]: the units in which rows of nbytes lie."""

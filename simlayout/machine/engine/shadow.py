@@ -133,10 +133,14 @@ class SharedShadow(EngineShadow):
         self._enter(touch)
         self._check_read(touch, self._written[touch.nbytes].take(touch.rows, axis=0))
 
-    def stamps(self, address):
-        """The serial numbers of what changed 8 bytes last, int [8]; address: of the first, a multiple of 8."""
+    def changed_by(self, address, serial):
+        """The Touch that has changed any of 8 bytes since a write that changed all of them, None if nothing has. address:
+        of the first, a multiple of 8; serial: of that write."""
         row = np.array([address // 8])
-        return np.maximum(self._written[8][row].astype(np.int64), self._reductions.last(row, 8))[0]
+        others = [stamp for stamp in self._written[8][row][0].tolist() if stamp != serial]
+        if not others:
+            return self._reductions.last(row, 8)
+        return self._flying[others[0] & ~IN_FLIGHT] if others[0] & IN_FLIGHT else self._writes[others[0]]
 
     def met_in_warp(self, warp, serial):
         """All lanes of a warp have passed a barrier at which they arrived after what was entered up to `serial`."""

@@ -247,15 +247,16 @@ class Warp(Lanes, Polling, MbarrierTwins, BulkTwins, WarpgroupTwins, PeerTwins, 
         whether the phase waits for that arrival besides the others (without .noinc)."""
         instruction = "cp.async.mbarrier.arrive"
         for at, lanes in self._mbarrier_lanes(instruction, address):
-            mbarrier = self.mbarrier_at(instruction, at)
-            mbarrier.checked(self, instruction, lanes)
-            epoch, clock = None, None
+            mbarrier, epoch, clock = self.mbarrier_at(instruction, at, lanes), None, None
+            if mbarrier is None:
+                continue
             if self.cta.shadow is not None:
                 epoch = self.cta.clocks.epochs[self.number]
                 clock = self.cta.clocks.release(self.threads(lanes))
             if adds:
                 mbarrier.expect(len(lanes))
-            mbarrier.loads.append(CopiesArrival(self, self.copies.under_way(self.active), len(lanes), epoch, clock))
+            mbarrier.loads.append(CopiesArrival(self, self.copies.under_way(self.active), len(lanes), epoch, clock,
+                                                self.tells_of(instruction, lanes)))
 
     # ---- barriers ------------------------------------------------------------------------------------------------
 
