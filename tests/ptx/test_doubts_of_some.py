@@ -1,4 +1,4 @@
-"""Races in shared memory of a large grid: the shadows look at few CTAs, and every line that races is told."""
+"""Races in a launch that is not short: the shadows look at a part of it, and every line that races is told."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from tiers import given_few
 
 import simlayout.machine.ptx.compiled.loop  # noqa: F401  (at hand from the first launch on)
 from simlayout.errors import HazardError, MachineError
-from simlayout.machine.ptx import run
+from simlayout.machine.ptx import doubts, run
 from simlayout.ptx import load
 
 CTAS = 20
@@ -25,13 +25,14 @@ def launched(text, block, ctas=CTAS, hazards="report"):
         return str(error)
 
 
-@given_few(60, 2000, programs(), st.sampled_from([32, 64, 40]))
-def test_hazards_of_some_ctas_are_among_those_of_all_and_leave_none_without_a_line_that_is_told(text, block):
-    text = "\n".join(line for line in text.split("\n") if "st.global" not in line)
-    two = launched(text, block)
+@given_few(90, 2000, programs(), st.sampled_from([32, 64, 40]), st.sampled_from([1, 3, CTAS]), st.booleans())
+def test_hazards_of_a_part_are_among_those_of_the_whole_and_each_has_a_line_that_is_told(text, block, ctas, only_shared):
+    text = "\n".join(line for line in text.split("\n") if not (only_shared and "st.global" in line))
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(doubts, "ENOUGH", 0)
+        two = launched(text, block, ctas)
         patch.setattr(run, "in_two_steps", in_one_step)
-        one = launched(text, block)
+        one = launched(text, block, ctas)
     if isinstance(one, str) or isinstance(two, str):
         assert one == two
         return
@@ -100,7 +101,7 @@ def test_what_the_quick_look_cannot_order_is_left_to_the_shadows_of_all_ctas():
     assert not trace.hazards and not _of_some(trace)
 
 
-def test_memory_is_as_the_quick_run_left_it_and_a_race_beside_shared_memory_is_left_to_the_shadows():
+def test_memory_is_as_the_quick_run_left_it_and_a_race_in_global_memory_is_looked_for_in_all_ctas():
     store = ("    mul.wide.u32 %d3, %r2, 4; add.u64 %d4, %d1, %d3; setp.eq.u32 %p2, %r1, 0;"
              "GUARD st.global.u32 [%d4], %r8;\n    ret;")
     for guard, many in (("@%p2", False), ("", True)):
@@ -111,6 +112,31 @@ def test_memory_is_as_the_quick_run_left_it_and_a_race_beside_shared_memory_is_l
                 "collision" in {hazard.kind for hazard in trace.hazards}) == many
         assert many or array.tolist() == [7] * CTAS + list(range(CTAS, 40))
         assert bool(_of_some(trace)) != many
+
+
+LONG = """    cvt.u64.u32 %d3, %r1; mad.lo.u64 %d1, %d3, 4, %d1;
+AGAIN:
+    .loc 1 10 1
+    MEMORY
+    bar.warp.sync -1;
+    add.u32 %r8, %r8, 1;
+    setp.lt.u32 %p1, %r8, 2000;
+    @%p1 bra AGAIN;
+    ret;
+}
+"""
+
+
+@pytest.mark.parametrize("access", ["st.shared.u32 [s], %r1;", "st.global.u32 [%d1 + 4], %r1;\n    .loc 1 11 1\n"
+                                    "    ld.global.u32 %r4, [%d1];"])
+def test_of_a_long_launch_of_one_cta_the_shadows_look_at_the_beginning(monkeypatch, access):
+    text = (HEAD + LONG).replace("MEMORY", access).replace(".address_size 64\n", '.address_size 64\n.file 1 "k.cu"\n')
+    looks, enters = [], doubts.UntilTold.add
+    monkeypatch.setattr(doubts.UntilTold, "add", lambda log, *args, **named: looks.append(1) or enters(log, *args, **named))
+    array = np.arange(80, dtype=np.uint32)
+    trace = load(text).entry().run(1, 64, array, None, hazards="report")
+    assert lines(trace) == [10, 11][:1 + access.startswith("st.global")] and len(looks) < 2000
+    assert ["are those of the beginning of the launch" in note for note in _of_some(trace)] == [True]
 
 
 SAME_IN_MOST = """    mov.u32 %r4, s;

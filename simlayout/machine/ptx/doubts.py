@@ -3,8 +3,9 @@ whether another thread may have touched the same memory, one of the two writing 
 Where there is a doubt, memory becomes what it was, and the launch runs again with the shadows, which know who is ordered
 with whom and tell what is wrong.
 
-Of a grid of many CTAs a doubt of shared memory, where one knows nothing of another, does not end the first run: the shadows
-look at the first CTA in which each instruction was in doubt, and if they tell of all of these, that is it (`of_some`).
+Where hazards are reported a doubt does not end the first run, and the shadows look until they have told of each instruction
+that was in doubt (`told_of`): of shared memory, where one CTA knows nothing of another, at the first CTA in which each was,
+of global memory at one after the other.
 
 Most launches of most kernels leave no doubt. What can be looked at like this are programs of plain loads and stores,
 arithmetic, shuffles, votes, barriers of the whole CTA and assertions.
@@ -14,7 +15,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from simlayout.machine.engine.hazards import calls_of
+from simlayout.machine.engine.hazards import HazardLog, calls_of, located
+from simlayout.machine.engine.units import in_shared
 
 CELL, SHARED_CELL, WROTE, CTA, INTERVAL, FIRST, ARRIVED = range(7)
 """Of the numbers that a warp's accesses are looked at with: log2 of the bytes of a cell of global and of shared memory;
@@ -24,6 +26,10 @@ in the compiled loop. All are 0 where nobody looks."""
 
 MANY = 16
 """CTAs of a grid of which the shadows look at some; at a quarter of them at most."""
+
+ENOUGH = 4096
+"""Instructions behind which the shadows look no further if all that was in doubt has been told: so the hazards of short
+launches are all told and counted."""
 
 MOST_BYTES = 1 << 28
 """Of all arrays of a launch that is looked at quickly: what they hold is kept, and each cell has 16 bytes beside it."""
@@ -39,6 +45,10 @@ class Doubt(Exception):
     """Something may be wrong, or is more than a quick look understands."""
 
 
+class Enough(Exception):
+    """All that was in doubt has been told."""
+
+
 class TooLong(Exception):
     """A launch runs long enough to be worth a start from the beginning, with the compiled loop."""
 
@@ -51,20 +61,20 @@ def is_plain(program):
 
 
 class Doubts:
-    """In the place of a HazardLog: what is added to it is a Doubt. space: the GlobalSpace of the launch; ctas: how many of
-    its grid, if all of them run although there are hazards.
+    """In the place of a HazardLog: what is added to it is a Doubt. space: the GlobalSpace of the launch; goes_on: whether it
+    does where an access may race.
 
     wrote, read: uint64 [cells of global memory]: who did last, see `compiled.doubts`. doubted: int64 [steps], for each
-    access of shared memory that was in doubt 1 + the first CTA where it was; None where that is a Doubt at once.
+    access that may race 1 + the first CTA where it may; None where that is a Doubt at once.
     """
 
-    def __init__(self, program, space, ctas):
+    def __init__(self, program, space, goes_on):
         narrow = {step.memory.size for step in program.steps if step.memory is not None and step.memory.space != "param"}
         self.cell = int(min(narrow, default=4)).bit_length() - 1
         cells = (size_of(space) + 16 * space.count >> self.cell) + 1
         self.wrote, self.read = (np.zeros(cells, np.uint64) for _ in range(2))
         self._shared, self._cta = None, None
-        self.doubted = np.zeros(len(program.steps), np.int64) if ctas >= MANY else None
+        self.doubted = np.zeros(len(program.steps), np.int64) if goes_on else None
 
     reports = False
 
@@ -133,24 +143,45 @@ class Before:
             bytes[:] = before
 
 
-def of_some(program, trace, doubted, ctas, look):
-    """The Trace of a launch that ran quickly, with hazards as the shadows tell of them. doubted: as of Doubts; ctas: of the
-    grid; look: called with numbers of CTAs, gives the Trace of these alone, with shadows. Raises Doubt where that does not
-    do."""
-    steps = np.flatnonzero(doubted)
-    some = np.unique(doubted[steps] - 1).tolist()
-    if 4 * len(some) > ctas:
-        raise Doubt("accesses of shared memory in many CTAs")
-    seen = look(some)
-    told = {(place.file, place.line, place.callers) for one in seen.hazards for place in (one.first, one.second) if place}
-    if not {(*program.steps[at].site, calls_of(program.steps[at].caller)) for at in steps.tolist()} <= told:
+class UntilTold(HazardLog):
+    """A HazardLog that raises Enough when all that was in doubt has been told, but for a short launch. program: the Program
+    that runs; left: the lines that are yet to be told, {(file, line, callers)}; stopped: whether it has raised that."""
+
+    def __init__(self, python, program, left):
+        super().__init__("report", python)
+        self.left, self.stopped, self._program = set(left), False, program
+
+    def add(self, kind, first, second, bytes=(), memory=in_shared, **words):
+        """As of HazardLog."""
+        super().add(kind, first, second, bytes, memory, **words)
+        self.left -= {(place.file, place.line, place.callers) for place in (first, second) if place is not None}
+        if not self.left and self._program.executed.sum() >= ENOUGH:
+            self.stopped = True
+            raise Enough
+
+
+def told_of(program, trace, doubted, ctas, look):
+    """The Trace of a launch that ran quickly, with hazards as the shadows tell of them; and whether memory is to be as the
+    quick run has left it. doubted: as of Doubts; ctas: of the grid; look: called with numbers of CTAs, or None for all, and
+    with the lines that were in doubt, gives the Trace of a launch with shadows, and its UntilTold. Raises Doubt where that
+    does not do."""
+    doubts = np.flatnonzero(doubted).tolist()
+    lines = {(*program.steps[at].site, calls_of(program.steps[at].caller)) for at in doubts}
+    some = np.unique(doubted[doubts] - 1).tolist()
+    if ctas < max(MANY, 4 * len(some)) or any(program.steps[at].memory.space != "shared" for at in doubts):
+        some = None
+    seen, log = look(some, lines)
+    if some is None and not log.stopped:
+        return seen, False
+    if log.left:
         raise Doubt("what may be a race in some CTAs and none in others")
-    if not set(seen.notes) <= set(trace.notes):
-        raise Doubt("what makes no difference in some CTAs, and may in others")
-    note = (f"hazards, and how often there are any, are those of {len(some)} of {ctas} CTAs: in the others a quick look "
-            "finds none in other lines")
+    stores = tuple(f"{located(*one.lines[0])}: " for one in seen.hazards if len(one.lines) > 1 and len(set(one.lines)) == 1)
+    if not {note for note in seen.notes if not note.startswith(stores)} <= set(trace.notes):
+        raise Doubt("what makes no difference in one place, and may in others")
+    where = "the beginning of the launch" if some is None else f"{len(some)} of {ctas} CTAs"
+    note = f"hazards, and how often there are any, are those of {where}: elsewhere a quick look finds none in other lines"
     hazards = tuple(replace(one, at_least=True) for one in seen.hazards)
-    return replace(trace, hazards=hazards, notes=(*trace.notes, note))
+    return replace(trace, hazards=hazards, notes=(*trace.notes, note)), True
 
 
 def in_two_steps(attempt, program, compiled):

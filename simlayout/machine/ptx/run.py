@@ -20,7 +20,7 @@ from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.arguments import form_of, packed
 from simlayout.machine.ptx.cxx_names import brief_name
 from simlayout.machine.ptx.cxx_types import parameter_types
-from simlayout.machine.ptx.doubts import Before, Doubt, Doubts, TooLong, in_two_steps, of_some
+from simlayout.machine.ptx.doubts import Before, Doubt, Doubts, Enough, TooLong, UntilTold, in_two_steps, told_of
 from simlayout.machine.ptx.faults import refusal, summed
 from simlayout.machine.ptx.loaded import Loaded
 from simlayout.machine.ptx.lower import Lowering
@@ -120,8 +120,9 @@ class Entry:
         program, limit, arch = self.program, _whole(limit, "limit", 1), arch or self.module.arch
         dynamic_bytes = _whole(shared_bytes, "shared_bytes", 0)
 
-        def attempt(quick=False, patient=True, trial=None, only=None):
+        def attempt(quick=False, patient=True, trial=None, only=None, log=None):
             launch = Launch(arch, hazards, python=self.module.python)
+            launch.log = log or launch.log
             space = self.module.space(launch, self.variables)
             program.parameters = packed(self, args, space)
             launch.dynamic_bytes, launch.narrow = dynamic_bytes, program.narrow
@@ -137,9 +138,9 @@ class Entry:
                 trial.begin(launch, space)
             before = Before(space) if quick or not patient else None
             trace = self._run(launch, shape, space, min(limit, TRIED) if tried else limit,
-                              None if tried or only else progress, quick, before, only)
+                              None if tried or log else progress, quick, before, only)
             if quick and launch.doubts.doubted is not None and launch.doubts.doubted.any():
-                trace = self._with_some(trace, launch.doubts.doubted, prod(shape.grid), before, attempt)
+                trace = self._with_hazards(trace, launch.doubts.doubted, prod(shape.grid), before, attempt)
             return noted(trace, launch.log.put_aside()) if tried else trace
 
         def with_shadows(quick=False, patient=True):
@@ -154,20 +155,26 @@ class Entry:
             return with_shadows()
         return in_two_steps(with_shadows, program, compiled())
 
-    def _with_some(self, trace, doubted, ctas, before, attempt):
-        """The Trace of a quick run, with the hazards that `of_some` finds; what memory holds is as after that run."""
+    def _with_hazards(self, trace, doubted, ctas, before, attempt):
+        """The Trace of a quick run, as `told_of` gives it; what memory holds is as after the run that it is of."""
         after = [memory.copy() for memory, _ in before.kept]
 
-        def look(some):
+        def look(some, lines):
             before.give_back()
-            return judged(self.program, lambda trial: attempt(trial=trial, only=some))
+            logs = []
+
+            def seen(trial):
+                logs.append(UntilTold(self.module.python, self.program, lines))
+                return attempt(trial=trial, only=some, log=logs[-1])
+
+            return judged(self.program, seen), logs[0]
 
         try:
-            found = of_some(self.program, trace, doubted, ctas, look)
+            found, is_quick = told_of(self.program, trace, doubted, ctas, look)
         except Doubt:
             before.give_back()
             raise
-        for (memory, _), held in zip(before.kept, after):
+        for (memory, _), held in zip(before.kept, after) if is_quick else ():
             memory[:] = held
         return found
 
@@ -178,7 +185,7 @@ class Entry:
         if quick and not before.possible:
             raise Doubt
         if quick:
-            launch.look_quickly(Doubts(program, space, prod(shape.grid) if launch.log.reports else 1))
+            launch.look_quickly(Doubts(program, space, launch.log.reports))
         program.executed = np.zeros(len(program.steps), np.int64)
         running = Running(program, launch, space, shape, limit, None if quick else before)
 
@@ -192,6 +199,8 @@ class Entry:
                     return running.whole(first)
 
                 run_grid(launch, shape, begin, progress, running.ahead, whole, only)
+        except Enough:
+            pass
         except (Doubt, TooLong, SimlayoutError) as error:
             if not isinstance(error, TooLong) and not quick:
                 raise

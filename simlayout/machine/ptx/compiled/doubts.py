@@ -16,8 +16,7 @@ SOME = 0xFFF
 """In the place of a thread of shared memory: several threads of the CTA have read it, or have written it in a doubt."""
 
 SURE, DOUBTFUL, UNSURE = range(3)
-"""Of an access: that there is nothing to tell of it; that it may race in the shared memory of its CTA, and goes on all the
-same; anything else."""
+"""Of an access: that there is nothing to tell of it; that it may race, and goes on all the same; anything else."""
 
 SEVERAL, ALL = 0xFFFF, U64(0xFFFFFFFFFFFFFFFF)
 """The same of global memory; and instead of everything: threads of several CTAs have."""
@@ -70,7 +69,7 @@ def shared_store(at, start, total, lanes, who, wrote, read):
 @within
 def global_load(cells, total, lanes, who, wrote, read):
     """The same of a load of global memory. Row `cells` has the bytes from the start of all of it."""
-    shift = who[CELL]
+    shift, how = who[CELL], SURE
     count = max(total >> shift, 1)
     here = who[CTA] << 32 | who[INTERVAL] << 16
     for i in range(LANES):
@@ -81,7 +80,7 @@ def global_load(cells, total, lanes, who, wrote, read):
         for cell in range(first, first + count):
             writer, reader = wrote[cell], read[cell]
             if writer and _meet(writer, mine):
-                return UNSURE
+                how = DOUBTFUL
             if reader == ALL:
                 continue
             if not reader:
@@ -92,13 +91,13 @@ def global_load(cells, total, lanes, who, wrote, read):
                 read[cell] = mine
             elif reader != mine:
                 read[cell] = U64(here | SEVERAL)
-    return SURE
+    return how
 
 
 @within
 def global_store(cells, total, lanes, who, wrote, read):
     """The same of a store."""
-    shift = who[CELL]
+    shift, how = who[CELL], SURE
     count = max(total >> shift, 1)
     here = who[CTA] << 32 | who[INTERVAL] << 16
     for i in range(LANES):
@@ -108,15 +107,24 @@ def global_store(cells, total, lanes, who, wrote, read):
         first = I64(cells[i]) >> shift
         for cell in range(first, first + count):
             writer, reader = wrote[cell], read[cell]
-            if writer and _meet(writer, mine) or reader and _meet(reader, mine):
-                return UNSURE
-            wrote[cell] = mine
-    return SURE
+            if not (writer and _meet(writer, mine) or reader and _meet(reader, mine)):
+                wrote[cell] = mine
+                continue
+            how = DOUBTFUL
+            if writer and _apart(writer, mine) or reader and _apart(reader, mine):
+                wrote[cell] = ALL
+            else:
+                wrote[cell] = U64(here | SEVERAL)
+    return how
 
 
 @within
 def _meet(one, other):
     """Whether an access before may be unordered with one now: by another CTA, or another thread in the same interval."""
-    if one >> U64(32) != other >> U64(32):
-        return True
-    return one >> U64(16) == other >> U64(16) and one != other
+    return _apart(one, other) or one >> U64(16) == other >> U64(16) and one != other
+
+
+@within
+def _apart(one, other):
+    """Whether two accesses are by different CTAs."""
+    return one >> U64(32) != other >> U64(32)
