@@ -18,7 +18,7 @@ LARGE = 256
 """A product with at least this many K steps, of all CTAs together, is timed first."""
 
 SHADOW = 4
-"""Bytes for each byte of global memory (`simlayout.machine.engine.global_shadow`)."""
+"""Bytes for each byte of global memory (`simlayout.machine.hazards.global_shadow`)."""
 
 ROWS = 256
 """Rows of C that are compared if not all of them are (`check.compare`)."""

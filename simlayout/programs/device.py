@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from simlayout.errors import MachineError
-from simlayout.machine.engine.languages import NUMBA
 from simlayout.machine.engine.launch import MOST_TOGETHER
 from simlayout.machine.engine.trace import Trace
+from simlayout.machine.hazards.languages import NUMBA
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.heap import Heap
 from simlayout.machine.ptx.module import Module

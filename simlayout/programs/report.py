@@ -8,9 +8,9 @@ from os.path import basename
 from time import perf_counter
 
 from simlayout.excess import WithExcess
-from simlayout.machine.engine.hazards import Hazard
 from simlayout.machine.engine.listing import FOOT, line_text
 from simlayout.machine.engine.worst import Worst, worst_of
+from simlayout.machine.hazards.kinds import Hazard
 from simlayout.programs.device import Launched
 from simlayout.programs.mend import Mend, mends
 from simlayout.programs.uses import Uses

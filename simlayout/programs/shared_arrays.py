@@ -12,8 +12,8 @@ from math import prod
 import numpy as np
 
 from simlayout.errors import HazardError
-from simlayout.machine.engine.hazards import Hazard
-from simlayout.machine.engine.units import in_shared
+from simlayout.machine.hazards.kinds import Hazard
+from simlayout.machine.hazards.units import in_shared
 from simlayout.programs.declarations import Declaration, NoEdit
 from simlayout.wording import counted
 

@@ -17,8 +17,8 @@ import numpy as np
 
 from simlayout.errors import MachineError
 from simlayout.hardware.tables.arch import LANES, MOST_THREADS, cuda_arch_of
-from simlayout.machine.engine.languages import TRITON
 from simlayout.machine.engine.trace import Trace
+from simlayout.machine.hazards.languages import TRITON
 from simlayout.machine.ptx.loading import read
 from simlayout.machine.ptx.module import Module
 from simlayout.programs.device import SimulatedDevice

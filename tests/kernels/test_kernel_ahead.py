@@ -17,7 +17,7 @@ from cuda_kernels.kernels.hopper.kernel import kernel_of
 from simlayout import machine
 from simlayout.algebra.dtypes import TYPES
 from simlayout.machine.engine import scheduler
-from simlayout.machine.engine.global_shadow import GlobalShadow
+from simlayout.machine.hazards.global_shadow import GlobalShadow
 
 
 class Ahead:

@@ -43,7 +43,7 @@ FLOORS = (
     ("simlayout.machine",),
     ("simlayout.machine.python", "simlayout.machine.ptx"),
     ("simlayout.machine.engine",),
-    ("simlayout.machine.arithmetic",),
+    ("simlayout.machine.hazards", "simlayout.machine.arithmetic"),
     ("simlayout.synthesis",),
     ("simlayout.codegen",),
     ("simlayout.plan", "simlayout.sources"),

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from simlayout.machine import RegisterArray, run
-from simlayout.machine.engine.hazards import HazardLog, hazard
+from simlayout.machine.hazards.kinds import HazardLog, hazard
 
 
 class Instruction:

@@ -23,7 +23,7 @@ from written_source import functions_of
 from simlayout.errors import HazardError
 from simlayout.hardware.matrix.tma import TensorMap
 from simlayout.machine import run
-from simlayout.machine.engine import proxies, shadow
+from simlayout.machine.hazards import proxies, shadow
 
 # ---- the instructions of the kernels --------------------------------------------------------------------------------
 

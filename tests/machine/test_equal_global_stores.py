@@ -14,7 +14,7 @@ from machine_kit import Instruction
 from tiers import given_few
 
 from simlayout.machine import run
-from simlayout.machine.engine import global_shadow
+from simlayout.machine.hazards import global_shadow
 
 NOTE = "of the value that another thread stores there too, and nothing orders the two: right as long as they are equal"
 

@@ -4,7 +4,7 @@ import numpy as np
 from machine_kit import Instruction
 
 from simlayout.machine import run
-from simlayout.machine.engine.touches import Touch
+from simlayout.machine.hazards.touches import Touch
 
 
 @Instruction

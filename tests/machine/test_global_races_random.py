@@ -34,7 +34,7 @@ from tiers import given_few
 from simlayout.errors import HazardError
 from simlayout.hardware.matrix.tma import TensorMap
 from simlayout.machine import run
-from simlayout.machine.engine import global_shadow
+from simlayout.machine.hazards import global_shadow
 
 # ---- the twin -------------------------------------------------------------------------------------------------------
 

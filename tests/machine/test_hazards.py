@@ -24,9 +24,9 @@ from cuda_kernels.kernels import MMA_KERNELS
 from simlayout.errors import SHARED_BYTES, HazardError, SimlayoutError
 from simlayout.kernel import Problem
 from simlayout.machine import KINDS, run
-from simlayout.machine.engine import hazards
-from simlayout.machine.engine.hazards import HazardLog, Place, hazard
-from simlayout.machine.engine.languages import CUDA, LANES_SYNC, NUMBA, TRITON, WORDS, worded
+from simlayout.machine.hazards import kinds
+from simlayout.machine.hazards.kinds import HazardLog, Place, hazard
+from simlayout.machine.hazards.languages import CUDA, LANES_SYNC, NUMBA, TRITON, WORDS, worded
 
 
 def lines_of(kernel):
@@ -79,7 +79,7 @@ def test_a_planted_hazard_is_found_with_its_two_lines(kernel, kind, grid, block,
         assert f"_kernels.py:{line}" in str(caught.value)
 
 
-ENGINES = {"early write", "missing proxy fence", "missing wgmma fence", "early accumulator", "early exit"}
+ENGINES = {"early write", "bad mbarrier", "missing proxy fence", "missing wgmma fence", "early accumulator", "early exit"}
 """Kinds that need TMA or wgmma: `test_machine_hopper.py` plants them."""
 
 PTX = {"out of bounds", "misaligned", "bad address", "inactive source", "missing fence"}
@@ -140,7 +140,7 @@ def test_a_race_that_comes_again_is_counted_and_its_text_is_made_once(monkeypatc
             ld_shared(4 * (63 - tid))
 
     made = []
-    monkeypatch.setattr(hazards, "hazard", lambda kind, *what, **words: made.append(kind) or hazard(kind, *what, **words))
+    monkeypatch.setattr(kinds, "hazard", lambda kind, *what, **words: made.append(kind) or hazard(kind, *what, **words))
     found = run(kernel, 1, 64, shared_bytes=256, hazards="report").hazards
     assert made == [one.kind for one in found]
     assert {one.kind: one.count for one in found} == {"read after write": 100, "write after read": 100}

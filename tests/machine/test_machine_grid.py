@@ -26,7 +26,7 @@ from cuda_kernels.intrinsics import (
 )
 from simlayout.errors import AddressError, HazardError, MachineError
 from simlayout.machine import run
-from simlayout.machine.engine import global_shadow
+from simlayout.machine.hazards import global_shadow
 
 
 def handed_over(data, counter, out):

@@ -9,6 +9,7 @@ from cuda_kernels.conformance import forms
 from simlayout.errors import AddressError
 from simlayout.hardware import INSTRUCTIONS
 from simlayout.machine.engine import memory
+from simlayout.machine.hazards import rows as tables
 
 EIGHTHS = tuple(tuple(range(4 * m, 4 * m + 4)) for m in range(8))
 LOAD = replace(INSTRUCTIONS["ld.shared.b128"], name="ld.shared.b256", bytes=32, groups=EIGHTHS, paired_groups=None,
@@ -16,15 +17,15 @@ LOAD = replace(INSTRUCTIONS["ld.shared.b128"], name="ld.shared.b256", bytes=32, 
 
 
 def test_shared_memory_moves_every_width_of_the_table_and_no_other():
-    assert set(memory.WIDTHS) == {row.bytes for row in INSTRUCTIONS.values()}
-    for width in memory.WIDTHS:
+    assert set(tables.WIDTHS) == {row.bytes for row in INSTRUCTIONS.values()}
+    for width in tables.WIDTHS:
         assert memory.SharedMemory(1024).load(np.arange(2), width).shape == (2, width)
     with pytest.raises(AddressError, match="32 bytes per lane; shared memory moves 1, 2, 4, 8 or 16"):
         memory.SharedMemory(1024).rows("ld.shared.b256", 32 * np.arange(32), 32)
 
 
 def test_a_wider_row_is_wider_rows_of_shared_memory_whatever_its_size(monkeypatch):
-    monkeypatch.setattr(memory, "WIDTHS", (*memory.WIDTHS, LOAD.bytes))
+    monkeypatch.setattr(tables, "WIDTHS", (*tables.WIDTHS, LOAD.bytes))
     for size in (1000, 1008, 1024):
         held = memory.SharedMemory(size)
         held.bytes[:] = np.arange(size) % 251

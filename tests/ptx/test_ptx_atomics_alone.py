@@ -6,9 +6,9 @@ import pytest
 from ptx_texts import module
 
 from simlayout import ptx
-from simlayout.machine.engine import global_shadow
-from simlayout.machine.engine.global_shadow import GlobalShadow
-from simlayout.machine.engine.shadow import SharedShadow
+from simlayout.machine.hazards import global_shadow
+from simlayout.machine.hazards.global_shadow import GlobalShadow
+from simlayout.machine.hazards.shadow import SharedShadow
 
 COUNT = """
 .shared .align 4 .b8 bins[1024];

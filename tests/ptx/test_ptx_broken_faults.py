@@ -12,7 +12,7 @@ from test_ptx_broken import mutated
 
 import simlayout as sl
 from simlayout.errors import AddressError, MachineError, SimlayoutError
-from simlayout.machine.engine.shadow import SharedShadow
+from simlayout.machine.hazards.shadow import SharedShadow
 
 
 @pytest.mark.parametrize("count, seed", [(150, 1), pytest.param(10_000, 3, marks=pytest.mark.sweep)])

@@ -8,7 +8,7 @@ import pytest
 from ptx_texts import module
 
 import simlayout as sl
-from simlayout.machine.engine import global_shadow
+from simlayout.machine.hazards import global_shadow
 
 BEFORE = ".shared .align 16 .b8 buffer[64];"
 WHO = """ld.param.u64 %rd1, [kernel_param_0]; add.s64 %rd2, %rd1, 256; mov.u32 %r5, buffer;

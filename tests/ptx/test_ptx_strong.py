@@ -5,7 +5,7 @@ import pytest
 from ptx_texts import module
 
 import simlayout as sl
-from simlayout.machine.engine.global_shadow import GlobalShadow
+from simlayout.machine.hazards.global_shadow import GlobalShadow
 
 PASSED_ON = """
 ld.param.u64 %rd1, [kernel_param_0];

@@ -7,7 +7,7 @@ import pytest
 from forks import forked, new_process
 from places import ROOT
 
-from simlayout.machine.engine.hazards import MODES
+from simlayout.machine.hazards.kinds import MODES
 from simlayout.testing.marker import HAZARDS as HAZARD_MODES
 
 PROJECT = ROOT / "simlayout" / "testing" / "example" / "project"

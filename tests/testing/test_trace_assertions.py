@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from simlayout.errors import SimlayoutError
 from simlayout.kernel import AccessCount
-from simlayout.machine.engine.hazards import Place, hazard
 from simlayout.machine.engine.trace import Trace
+from simlayout.machine.hazards.kinds import Place, hazard
 from simlayout.testing import assert_no_conflicts, assert_no_hazards, assert_wavefronts
 
 SOURCE = ["def kernel(a):", "    tile[i] = a[i]", "    a[i] = tile[j]", "    b[i] = tile[i]"]

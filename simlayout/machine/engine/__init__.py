@@ -1,1 +1,1 @@
-"""What both front ends run on: memory, barriers, asynchronous copies, warpgroups, hazards and counts."""
+"""What both front ends run on: memory, barriers, asynchronous copies, warpgroups and counts."""

@@ -4,8 +4,8 @@ from functools import reduce
 
 from simlayout.errors import MachineError
 from simlayout.hardware.tables.arch import LANES
-from simlayout.machine.engine.clocks import joined
-from simlayout.machine.engine.scopes import CLUSTER
+from simlayout.machine.hazards.clocks import joined
+from simlayout.machine.hazards.scopes import CLUSTER
 
 BARRIERS = 16
 """Named barriers of a CTA, numbered from 0 (PTX ISA: bar, barrier)."""

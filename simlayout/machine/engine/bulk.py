@@ -26,13 +26,13 @@ from simlayout.machine.engine.bulk_places import (
     check_size,
     reduction,
 )
-from simlayout.machine.engine.global_access import ASYNC, STRONG, WRITES
 from simlayout.machine.engine.global_memory import GlobalPointer
-from simlayout.machine.engine.global_shadow import units
 from simlayout.machine.engine.lanes import WarpPart
 from simlayout.machine.engine.memory import PerLane
-from simlayout.machine.engine.proxies import CELL
-from simlayout.machine.engine.touches import Touch
+from simlayout.machine.hazards.global_access import ASYNC, STRONG, WRITES
+from simlayout.machine.hazards.global_shadow import units
+from simlayout.machine.hazards.proxies import CELL
+from simlayout.machine.hazards.touches import Touch
 
 LOAD, STORE, REDUCE = "cp.async.bulk.tensor", "cp.async.bulk.tensor.global", "cp.reduce.async.bulk.tensor.global"
 """What loads (to shared memory), stores and reductions (to global memory) of boxes are called in a Trace."""

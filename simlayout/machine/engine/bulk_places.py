@@ -11,7 +11,7 @@ from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import SHARED_BYTES, AddressError, MachineError
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.arithmetic.floats import flush_f32
-from simlayout.machine.engine.proxies import CELL
+from simlayout.machine.hazards.proxies import CELL
 
 
 def _added_flushed(there, comes):

@@ -9,14 +9,14 @@ from simlayout.errors import SHARED_BYTES, AddressError, MachineError
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.barriers import BARRIERS, Barrier, ClusterBarrier, GridBarrier
 from simlayout.machine.engine.bulk import Stores, landing_cells
-from simlayout.machine.engine.clocks import Clocks
 from simlayout.machine.engine.events import Event
-from simlayout.machine.engine.hazards import ordered_ints
 from simlayout.machine.engine.memory import SharedMemory
-from simlayout.machine.engine.proxies import CELL
-from simlayout.machine.engine.shadow import SharedShadow
-from simlayout.machine.engine.units import in_shared
 from simlayout.machine.engine.warpgroup import REGISTERS, WARPS, Warpgroup
+from simlayout.machine.hazards.clocks import Clocks
+from simlayout.machine.hazards.kinds import ordered_ints
+from simlayout.machine.hazards.proxies import CELL
+from simlayout.machine.hazards.shadow import SharedShadow
+from simlayout.machine.hazards.units import in_shared
 
 
 class Residents:

@@ -10,7 +10,7 @@ import numpy as np
 from simlayout.errors import AddressError, MachineError
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.memory import PerLane, lane_addresses
-from simlayout.machine.engine.units import in_array
+from simlayout.machine.hazards.units import in_array
 
 
 class _Span:

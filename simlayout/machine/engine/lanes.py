@@ -7,9 +7,9 @@ import numpy as np
 
 from simlayout.errors import MachineError
 from simlayout.hardware.tables.arch import LANES
-from simlayout.machine.engine.hazards import Place, called, calls_of, error, hazard, ordered_ints
-from simlayout.machine.engine.scopes import reach_of, value_bytes
-from simlayout.machine.engine.units import spans
+from simlayout.machine.hazards.kinds import Place, called, calls_of, error, hazard, ordered_ints
+from simlayout.machine.hazards.scopes import reach_of, value_bytes
+from simlayout.machine.hazards.units import spans
 
 
 class WarpPart:

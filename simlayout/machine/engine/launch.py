@@ -6,15 +6,15 @@ from math import prod
 from simlayout.errors import SHARED_BYTES, MachineError, SimlayoutError, brief, require_ints
 from simlayout.hardware.tables.arch import LANES, MOST_THREADS, cuda_arch_of
 from simlayout.machine.engine.cta import Residents
-from simlayout.machine.engine.elements import Elements
 from simlayout.machine.engine.events import watcher
 from simlayout.machine.engine.global_memory import Allocation
-from simlayout.machine.engine.global_shadow import GlobalShadow
-from simlayout.machine.engine.hazards import HazardLog
 from simlayout.machine.engine.memory import POISON
-from simlayout.machine.engine.releases import Counters
 from simlayout.machine.engine.scheduler import run_residents
 from simlayout.machine.engine.trace import Recorder
+from simlayout.machine.hazards.elements import Elements
+from simlayout.machine.hazards.global_shadow import GlobalShadow
+from simlayout.machine.hazards.kinds import HazardLog
+from simlayout.machine.hazards.releases import Counters
 from simlayout.wording import counted
 
 MOST_TOGETHER = 2**14

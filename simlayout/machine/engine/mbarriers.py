@@ -14,13 +14,13 @@ import numpy as np
 
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.barriers import both
-from simlayout.machine.engine.clocks import IN_GLOBAL, IN_SHARED, joined
-from simlayout.machine.engine.hazards import Place, error, hazard
 from simlayout.machine.engine.lanes import WarpPart
 from simlayout.machine.engine.memory import PerLane, lane_addresses
-from simlayout.machine.engine.scopes import CLUSTER, CTA
-from simlayout.machine.engine.touches import Touch
 from simlayout.machine.engine.waiting import Poll, waits
+from simlayout.machine.hazards.clocks import IN_GLOBAL, IN_SHARED, joined
+from simlayout.machine.hazards.kinds import Place, error, hazard
+from simlayout.machine.hazards.scopes import CLUSTER, CTA
+from simlayout.machine.hazards.touches import Touch
 from simlayout.wording import counted
 
 MOST = 2**20 - 1

@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike
 from simlayout.arguments import typed
 from simlayout.errors import SHARED_BYTES, AddressError, MachineError
 from simlayout.hardware.tables.arch import LANES
-from simlayout.hardware.tables.instructions import INSTRUCTIONS
+from simlayout.machine.hazards.rows import room_for, rows_of
 
 POISON = 0xFF
 """The byte that fills fresh shared memory and registers: NaN in f16, bf16 and f32, so that a read too early shows."""
@@ -30,39 +30,6 @@ def lane_addresses(addresses, what):
 
 PerLane = np.ndarray | int
 """A number of each lane, an int array [32], or one for all of them."""
-
-WIDTHS = tuple(sorted({row.bytes for row in INSTRUCTIONS.values()}))
-"""Bytes that one lane can move to or from shared memory: powers of two."""
-
-
-def room_for(size):
-    """The size rounded up to whole rows of the widest access.
-
-    >>> room_for(1000) >= 1000, room_for(1024)
-    (True, 1024)
-    """
-    return -(-size // WIDTHS[-1]) * WIDTHS[-1]
-
-
-def rows_of(cells):
-    """{n: view} of an array of as many entries as `room_for` gives, as rows of n entries, n in WIDTHS: an aligned access is
-    some of its rows."""
-    return {n: cells.reshape(-1, n) for n in WIDTHS}
-
-
-def touching(rows, nbytes, addresses):
-    """(which [m], row [m]): every pair of an entry of `addresses` (bytes) and an entry of `rows` (units of nbytes) with that
-    byte in it, as indices.
-
-    >>> [found.tolist() for found in touching(np.array([3, 0, 3]), 4, np.array([1, 12, 16]))]
-    [[0, 1, 1], [1, 0, 2]]
-    """
-    order = np.argsort(rows, kind="stable")
-    sorted_rows, wanted = rows[order], addresses // nbytes
-    first = np.searchsorted(sorted_rows, wanted)
-    count = np.searchsorted(sorted_rows, wanted, "right") - first
-    which = np.repeat(np.arange(len(addresses)), count)
-    return which, order[np.repeat(first, count) + np.arange(len(which)) - np.repeat(np.cumsum(count) - count, count)]
 
 
 @typed(MachineError)
@@ -93,8 +60,9 @@ class SharedMemory:
         Raises AddressError, naming `instruction` and the lane, if one is outside or not aligned.
         """
         if nbytes not in self._tables:
-            raise AddressError(f"{instruction}: {nbytes} bytes per lane; shared memory moves "
-                               f"{', '.join(map(str, WIDTHS[:-1]))} or {WIDTHS[-1]}")
+            *most, widest = sorted(self._tables)
+            raise AddressError(f"{instruction}: {nbytes} bytes per lane; shared memory moves {', '.join(map(str, most))} or "
+                               f"{widest}")
         used = addresses if active is None else addresses[active]
         # One reduction checks all lanes: as the last legal address is aligned, used | (last - used) is negative where a
         # lane is outside, and has low bits where one is misaligned.
@@ -123,7 +91,7 @@ class SharedMemory:
 
     def words(self, dtype: DTypeLike) -> np.ndarray:
         """All of it as a flat array of a dtype, a view; up to what `room_for` gives."""
-        return self._tables[WIDTHS[-1]].reshape(-1).view(dtype)
+        return self._tables[max(self._tables)].reshape(-1).view(dtype)
 
     def store(self, rows: np.ndarray, data: np.ndarray) -> None:
         """Writes uint8 [n, nbytes] to int64 [n] rows; of equal rows the last one wins."""

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from simlayout.hardware.tables.arch import LANES
-from simlayout.machine.engine.hazards import error, hazard
 from simlayout.machine.engine.lanes import WarpPart
 from simlayout.machine.engine.memory import PerLane, lane_addresses
-from simlayout.machine.engine.touches import WEAK, Touch
+from simlayout.machine.hazards.kinds import error, hazard
+from simlayout.machine.hazards.touches import WEAK, Touch
 
 
 class AsyncStore:

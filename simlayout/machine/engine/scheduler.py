@@ -9,8 +9,8 @@ from itertools import chain
 
 from simlayout.errors import HazardError, SimlayoutError
 from simlayout.hardware.tables.arch import LANES
-from simlayout.machine.engine.hazards import hazard
 from simlayout.machine.engine.waiting import waits_of
+from simlayout.machine.hazards.kinds import hazard
 
 LEAP, LONGEST = 1000, 2**44
 """Nanoseconds that pass where nobody does anything but look at a clock, each time 15 times as many (an odd number, so that a

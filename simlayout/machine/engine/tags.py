@@ -10,7 +10,7 @@ from simlayout.hardware.tables.arch import LANES
 class Tagged(np.ndarray):
     """A lane-varying integer that carries the name of the access whose index function made it, through arithmetic.
 
-    marks: which elements of the tile it addresses (`simlayout.machine.engine.elements.Marks`), where that is declared.
+    marks: which elements of the tile it addresses (`simlayout.machine.hazards.elements.Marks`), where that is declared.
 
     >>> address = 1024 + 2 * tag(np.arange(32), "load A")
     >>> address.access

@@ -12,7 +12,6 @@ from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.atomics import AtomicTwins
 from simlayout.machine.engine.barriers import meet_fences
 from simlayout.machine.engine.bulk import BulkTwins
-from simlayout.machine.engine.clocks import HANDED_ON
 from simlayout.machine.engine.copies import Copies, CopiesArrival, Copy
 from simlayout.machine.engine.cta import Cta
 from simlayout.machine.engine.global_memory import GlobalPointer
@@ -21,10 +20,11 @@ from simlayout.machine.engine.mbarriers import MbarrierTwins
 from simlayout.machine.engine.memory import PerLane, lane_addresses
 from simlayout.machine.engine.peers import PeerTwins
 from simlayout.machine.engine.polling import Polling
-from simlayout.machine.engine.rounding import NOTE, differ_by_rounding
-from simlayout.machine.engine.touches import WEAK, Touch, matrix_lanes
 from simlayout.machine.engine.waiting import waits
 from simlayout.machine.engine.warpgroup import WarpgroupTwins
+from simlayout.machine.hazards.clocks import HANDED_ON
+from simlayout.machine.hazards.rounding import NOTE, differ_by_rounding
+from simlayout.machine.hazards.touches import WEAK, Touch, matrix_lanes
 
 _LANE = np.arange(LANES)
 _LANE.setflags(write=False)

@@ -13,11 +13,11 @@ import numpy as np
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import SHARED_BYTES, AddressError, MachineError
 from simlayout.hardware.tables.arch import LANES
-from simlayout.machine.engine.guards import Fenced, InFlight, Registers
 from simlayout.machine.engine.lanes import WarpPart
-from simlayout.machine.engine.proxies import CELL
-from simlayout.machine.engine.touches import Touch
 from simlayout.machine.engine.waiting import waits
+from simlayout.machine.hazards.guards import Fenced, InFlight, Registers
+from simlayout.machine.hazards.proxies import CELL
+from simlayout.machine.hazards.touches import Touch
 
 WARPS = 4
 """Warps of a warpgroup: consecutive ones, the first a multiple of 4."""

@@ -5,7 +5,7 @@ Which registers these are is known when a program is loaded, so only the steps t
 
 import numpy as np
 
-from simlayout.machine.engine.guards import Fenced, Registers
+from simlayout.machine.hazards.guards import Fenced, Registers
 
 BEHIND = ("touches registers of the wgmma that follows, behind their wgmma.fence: PTX asks for another fence; ptxas 13.0 "
           "moves the fence behind it without a word")

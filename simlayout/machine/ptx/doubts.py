@@ -15,8 +15,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from simlayout.machine.engine.hazards import HazardLog, calls_of, located
-from simlayout.machine.engine.units import in_shared
+from simlayout.machine.hazards.kinds import HazardLog, calls_of, located
+from simlayout.machine.hazards.units import in_shared
 
 CELL, SHARED_CELL, WROTE, CTA, INTERVAL, FIRST, ARRIVED = range(7)
 """Of the numbers that a warp's accesses are looked at with: log2 of the bytes of a cell of global and of shared memory;

@@ -7,8 +7,8 @@ import numpy as np
 
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.memory import POISON
-from simlayout.machine.engine.touches import WEAK
-from simlayout.machine.engine.units import in_local
+from simlayout.machine.hazards.touches import WEAK
+from simlayout.machine.hazards.units import in_local
 from simlayout.machine.ptx.space import LOCAL, WINDOW
 
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from simlayout.errors import AddressError
 from simlayout.hardware.tables.arch import LANES
-from simlayout.machine.engine.touches import Touch
+from simlayout.machine.hazards.touches import Touch
 from simlayout.machine.ptx.maps import FIELDS, MAP_BYTES, MARK
 from simlayout.machine.ptx.space import PARAMETERS, SHARED, WINDOW
 

@@ -5,9 +5,9 @@ import numpy as np
 from simlayout.errors import SHARED_BYTES, AddressError
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.global_memory import GlobalPointer
-from simlayout.machine.engine.hazards import hazard
-from simlayout.machine.engine.touches import WEAK
-from simlayout.machine.engine.units import in_shared
+from simlayout.machine.hazards.kinds import hazard
+from simlayout.machine.hazards.touches import WEAK
+from simlayout.machine.hazards.units import in_shared
 from simlayout.machine.ptx import half_words
 from simlayout.machine.ptx.local import PLAIN
 from simlayout.machine.ptx.space import LOCAL, PARAMETERS, RANK, SHARED, WINDOW

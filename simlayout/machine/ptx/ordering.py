@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from simlayout.hardware.tables.arch import LANES
-from simlayout.machine.engine.clocks import joined
-from simlayout.machine.engine.scopes import GPU, home_of
+from simlayout.machine.hazards.clocks import joined
+from simlayout.machine.hazards.scopes import GPU, home_of
 from simlayout.machine.ptx.published import Store
 
 ACQUIRES, RELEASES = ("acquire", "acq_rel"), ("release", "acq_rel")

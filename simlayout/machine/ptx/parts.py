@@ -9,8 +9,8 @@ import numpy as np
 
 from simlayout.errors import AddressError
 from simlayout.hardware.tables.arch import LANES
-from simlayout.machine.engine.hazards import error, hazard
 from simlayout.machine.engine.lanes import lane_list
+from simlayout.machine.hazards.kinds import error, hazard
 from simlayout.machine.ptx.doubts import Doubt
 
 PATIENCE = 4096

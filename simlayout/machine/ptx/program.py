@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 
 from simlayout.hardware.tables.arch import LANES
-from simlayout.machine.engine.hazards import calls_of, located
-from simlayout.machine.engine.scopes import GPU, is_narrow, is_sequential, reach_of
+from simlayout.machine.hazards.kinds import calls_of, located
+from simlayout.machine.hazards.scopes import GPU, is_narrow, is_sequential, reach_of
 from simlayout.machine.ptx.accumulators import Accumulators
 from simlayout.machine.ptx.passes.arrays import Bounds
 from simlayout.machine.ptx.passes.joined import Joined

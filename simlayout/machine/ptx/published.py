@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from simlayout.hardware.tables.arch import LANES
-from simlayout.machine.engine.hazards import Place
-from simlayout.machine.engine.scopes import apart, home_of
+from simlayout.machine.hazards.kinds import Place
+from simlayout.machine.hazards.scopes import apart, home_of
 
 MOST = 16
 """Flags that the threads of a CTA are known to have seen."""

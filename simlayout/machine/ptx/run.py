@@ -12,10 +12,10 @@ from simlayout.errors import HazardError, InstructionError, MachineError, Simlay
 from simlayout.interrupts import not_lost
 from simlayout.machine.engine.cta import most_registers
 from simlayout.machine.engine.events import watcher
-from simlayout.machine.engine.hazards import check_mode, located
 from simlayout.machine.engine.launch import Launch, Shape, run_grid, three_of
 from simlayout.machine.engine.listing import Later, SourceLine
 from simlayout.machine.engine.trace import Trace
+from simlayout.machine.hazards.kinds import check_mode, located
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.arguments import form_of, packed
 from simlayout.machine.ptx.cxx_names import brief_name

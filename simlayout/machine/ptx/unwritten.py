@@ -15,10 +15,10 @@ from os.path import basename
 from typing import Any
 
 from simlayout.errors import HazardError, SimlayoutError
-from simlayout.machine.engine.hazards import Hazard
 from simlayout.machine.engine.memory import POISON
 from simlayout.machine.engine.trace import Trace
-from simlayout.machine.engine.units import in_shared
+from simlayout.machine.hazards.kinds import Hazard
+from simlayout.machine.hazards.units import in_shared
 from simlayout.machine.ptx.doubts import Before
 
 UNWRITTEN, INACTIVE = "unwritten read", "inactive source"

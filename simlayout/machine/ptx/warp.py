@@ -3,9 +3,9 @@
 import numpy as np
 
 from simlayout.hardware.tables.arch import LANES
-from simlayout.machine.engine.hazards import ordered_ints
-from simlayout.machine.engine.units import named
 from simlayout.machine.engine.warp import Warp
+from simlayout.machine.hazards.kinds import ordered_ints
+from simlayout.machine.hazards.units import named
 from simlayout.machine.ptx.cluster import ClusterTwins
 from simlayout.machine.ptx.doubts import ARRIVED, INTERVAL, MOST_INTERVALS, Doubt
 from simlayout.machine.ptx.local import LocalTwins

@@ -14,8 +14,8 @@ from numpy.typing import DTypeLike
 
 from simlayout.errors import AddressError
 from simlayout.hardware.tables.arch import LANES
-from simlayout.machine.engine.guards import Registers
 from simlayout.machine.engine.memory import POISON
+from simlayout.machine.hazards.guards import Registers
 
 _LANE = np.arange(LANES)
 

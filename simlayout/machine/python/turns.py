@@ -7,7 +7,7 @@ import traceback
 import numpy as np
 
 from simlayout.errors import HazardError, SimlayoutError
-from simlayout.machine.engine.hazards import called, calls_of
+from simlayout.machine.hazards.kinds import called, calls_of
 from simlayout.machine.python.divergence import Cancelled
 from simlayout.machine.python.syntax import WARP_NAME
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from simlayout.errors import MachineError
 from simlayout.machine.arithmetic.carriers import width_of
-from simlayout.machine.engine.scopes import is_sequential, reach_of
-from simlayout.machine.engine.touches import RELAXED
+from simlayout.machine.hazards.scopes import is_sequential, reach_of
+from simlayout.machine.hazards.touches import RELAXED
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.local import Manner
 from simlayout.machine.ptx.opcodes.atoms import SCOPES, atomic

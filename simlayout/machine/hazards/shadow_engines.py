@@ -3,7 +3,7 @@
 import numpy as np
 
 from simlayout.hardware.tables.arch import LANES
-from simlayout.machine.engine.telling import IN_FLIGHT, Telling
+from simlayout.machine.hazards.telling import IN_FLIGHT, Telling
 
 GIVEN, UNWRITTEN = 0, 0xFFFFFFFF
 """Stamps of bytes that were written before the CTA began, and of those that nothing wrote."""

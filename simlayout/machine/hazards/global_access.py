@@ -11,13 +11,13 @@ from typing import NamedTuple
 import numpy as np
 
 from simlayout.hardware.tables.arch import LANES
-from simlayout.machine.engine.clocks import IN_GLOBAL
-from simlayout.machine.engine.hazards import ordered_ints
-from simlayout.machine.engine.memory import touching
-from simlayout.machine.engine.releases import NEVER
-from simlayout.machine.engine.scopes import apart, home_of
-from simlayout.machine.engine.telling import FIRST_READ, OTHER_SIZE, OUT_OF_SCOPE, UNACQUIRED
-from simlayout.machine.engine.touches import asks, is_atomic
+from simlayout.machine.hazards.clocks import IN_GLOBAL
+from simlayout.machine.hazards.kinds import ordered_ints
+from simlayout.machine.hazards.releases import NEVER
+from simlayout.machine.hazards.rows import touching
+from simlayout.machine.hazards.scopes import apart, home_of
+from simlayout.machine.hazards.telling import FIRST_READ, OTHER_SIZE, OUT_OF_SCOPE, UNACQUIRED
+from simlayout.machine.hazards.touches import asks, is_atomic
 
 WRITES, STRONG, ASYNC = 4, 2, 1
 """Bits of the kind of an access: it writes; it is strong, as atomics are; it is the async proxy's, as all of TMA is."""

@@ -3,8 +3,8 @@
 import numpy as np
 
 from simlayout.hardware.tables.arch import LANES
-from simlayout.machine.engine.memory import touching
-from simlayout.machine.engine.scopes import GPU, apart, home_of
+from simlayout.machine.hazards.rows import touching
+from simlayout.machine.hazards.scopes import GPU, apart, home_of
 
 
 def matrix_lanes(rows, transposed):

@@ -11,14 +11,14 @@ by values of one size do not conflict; where nothing orders them, that is noted.
 import numpy as np
 
 from simlayout.hardware.tables.arch import LANES
-from simlayout.machine.engine.elements import UNKNOWN
-from simlayout.machine.engine.memory import room_for, rows_of
-from simlayout.machine.engine.proxies import CELL, PRUNE_AT, EngineTouches, pruned
-from simlayout.machine.engine.rivals import Rival, together
-from simlayout.machine.engine.scopes import GPU
-from simlayout.machine.engine.shadow_engines import GIVEN, UNWRITTEN, EngineShadow, distinct
-from simlayout.machine.engine.telling import IN_FLIGHT
-from simlayout.machine.engine.touches import asks, is_atomic
+from simlayout.machine.hazards.elements import UNKNOWN
+from simlayout.machine.hazards.proxies import CELL, PRUNE_AT, EngineTouches, pruned
+from simlayout.machine.hazards.rivals import Rival, together
+from simlayout.machine.hazards.rows import room_for, rows_of
+from simlayout.machine.hazards.scopes import GPU
+from simlayout.machine.hazards.shadow_engines import GIVEN, UNWRITTEN, EngineShadow, distinct
+from simlayout.machine.hazards.telling import IN_FLIGHT
+from simlayout.machine.hazards.touches import asks, is_atomic
 
 
 class SharedShadow(EngineShadow):

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simlayout.machine.engine.global_access import (
+from simlayout.machine.hazards.global_access import (
     ASYNC,
     STRONG,
     WRITES,
@@ -33,10 +33,10 @@ from simlayout.machine.engine.global_access import (
     outlasts,
     unlike,
 )
-from simlayout.machine.engine.memory import room_for, rows_of
-from simlayout.machine.engine.proxies import PRUNE_AT
-from simlayout.machine.engine.rounding import NOTE, differ_by_rounding
-from simlayout.machine.engine.telling import EQUAL, OTHER_SIZE
+from simlayout.machine.hazards.proxies import PRUNE_AT
+from simlayout.machine.hazards.rounding import NOTE, differ_by_rounding
+from simlayout.machine.hazards.rows import room_for, rows_of
+from simlayout.machine.hazards.telling import EQUAL, OTHER_SIZE
 
 LISTED = 2**19
 """Rows of what is listed before those are entered that are of CTAs which have ended: 4 MiB."""

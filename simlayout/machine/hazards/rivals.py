@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simlayout.machine.engine.touches import Touch
+from simlayout.machine.hazards.touches import Touch
 
 
 @dataclass(frozen=True, eq=False)

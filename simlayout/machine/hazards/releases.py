@@ -13,8 +13,8 @@ import numpy as np
 
 from simlayout.errors import TOGETHER
 from simlayout.hardware.tables.arch import LANES
-from simlayout.machine.engine.clocks import joined
-from simlayout.machine.engine.scopes import CLUSTER, CTA, GPU
+from simlayout.machine.hazards.clocks import joined
+from simlayout.machine.hazards.scopes import CLUSTER, CTA, GPU
 
 NEVER = 2**31 - 1
 """In place of the number of a release where there is none."""

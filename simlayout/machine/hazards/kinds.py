@@ -6,8 +6,8 @@ from os.path import basename
 import numpy as np
 
 from simlayout.errors import HazardError, MachineError, brief
-from simlayout.machine.engine.languages import LANES_SYNC, OF_OTHER_WARPS, worded
-from simlayout.machine.engine.units import in_shared, spans
+from simlayout.machine.hazards.languages import LANES_SYNC, OF_OTHER_WARPS, worded
+from simlayout.machine.hazards.units import in_shared, spans
 from simlayout.shown import Shown
 from simlayout.wording import counted
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from simlayout.machine.engine.elements import UNKNOWN
-from simlayout.machine.engine.hazards import calls_of, located
+from simlayout.machine.hazards.elements import UNKNOWN
+from simlayout.machine.hazards.kinds import calls_of, located
 
 IN_FLIGHT = 0x80000000
 """Stamps above every serial number: nothing wrote the byte; a copy (the low bits are its serial) is still on its way."""
