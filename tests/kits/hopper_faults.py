@@ -170,6 +170,13 @@ def mbarrier_used_before_a_barrier():
     mbarrier_wait(MBARRIER, 1)                                              # second
 
 
+def mbarrier_under_data():
+    if tid_x() == 0:
+        mbarrier_init(MBARRIER, 1)
+        st_shared(MBARRIER + 4, 1)                                          # first
+        mbarrier_arrive(MBARRIER)                                           # second
+
+
 def wgmma_reads_what_nobody_wrote():
     acc = registers((32,), np.float32)
     wgmma_fence()

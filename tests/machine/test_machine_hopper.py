@@ -89,6 +89,7 @@ PLANTED = [
     (faults.wgmma_without_a_proxy_fence, "missing proxy fence", 128),
     (faults.bulk_store_without_a_proxy_fence, "missing proxy fence", 128),
     (faults.mbarrier_used_before_a_barrier, "lane race", 32),
+    (faults.mbarrier_under_data, "bad mbarrier", 32),
     (faults.wgmma_reads_what_nobody_wrote, "unwritten read", 128),
     (faults.accumulators_read_too_early, "early accumulator", 128),
     (faults.accumulators_written_while_another_group_adds, "early accumulator", 128),
