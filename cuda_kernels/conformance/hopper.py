@@ -200,14 +200,15 @@ def counted(page):
 
 
 def expected(config, problem):
-    """The same counts as predicted, with "gmma" and "bank_writes". What is stored to global memory passes the banks: an
-    element at a time as a word, or, by mma_tma, 16 bytes as four. In clusters the two words of each mbarrier count where it
-    is initialised, though not where a CTA is alone: measured, not explained. Where a kernel reads scales, an epilogue's
-    arrays or offsets, L1 writes them to the banks as well, so that "bank_writes" is not predicted, nor where slices send one
-    another their sums; of what copies scales the wavefronts are the fewest."""
+    """The same counts as predicted, with "gmma" and "bank_writes". What threads store to global memory passes the banks as
+    words: neighbours of a row together, of a transposed C each element as a word. In clusters the two words of each mbarrier
+    count where it is initialised, though not where a CTA is alone: measured, not explained. Where a kernel reads scales, an
+    epilogue's arrays or offsets, L1 writes them to the banks as well, so that "bank_writes" is not predicted, nor where
+    slices send one another their sums; of what copies scales the wavefronts are the fewest."""
     sizes = {"sizes": sizes_here(config, problem)} if config.grouped else {}
     predicted, (M, N, _) = plan_of(config).predict(*problem, sms=132, **sizes).counts, problem
-    passing = 0 if config.store != "direct" else M * N // 2 if config.body == "mma_tma" else M * N
+    bytes_together = TYPES[config.out].bytes if config.c_major == "N" else 4
+    passing = M * N * bytes_together // 4 if config.store == "direct" else 0
     mbarriers = 2 * 2 * config.stages * config.grid(*problem) if config.cluster_ctas > 1 else 0
     by_threads = [c for c in predicted if c.instruction.startswith(("ld", "st"))]
     writes = sum(c.bytes for c in predicted if c.name == "load A, B") // 4 + sum(

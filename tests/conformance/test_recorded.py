@@ -71,8 +71,8 @@ def test_executions_that_the_counter_lost_do_not_hide_a_wrong_prediction():
     assert not replace(row, instruction="ld.shared.b128").equal        # no load or store was ever seen to lose one
 
 
-HOPPER_COUNTS = [row for name in ("h200_wgmma", "h100_eights_counts", "h100_others_counts")
-                 for row in json.loads((DATA / f"{name}.json").read_text())["rows"]]
+OF_HOPPER = ("h200_wgmma", "h200_eights_counts", "h200_others_counts", "h100_eights_counts", "h100_others_counts")
+HOPPER_COUNTS = [row for name in OF_HOPPER for row in json.loads((DATA / f"{name}.json").read_text())["rows"]]
 
 
 @pytest.mark.parametrize("row", HOPPER_COUNTS, ids=lambda r: str(r["config"]))

@@ -301,6 +301,14 @@ def test_what_trees_of_groups_have_learned_from():
     loop, torch = (f"({min(shares):.2f} to {max(shares):.2f})" for shares in made)
     means = [f"{geometric_mean(shares):.2f}" for shares in made]
     says("matmul", f"an H200 made {means[0]} of a loop {loop} and {means[1]} of torch's grouped product {torch}")
+    few, _, many = (row for row in record.read(DATA / "h200_grouped_bench.json").of("grouped")
+                    if (row.label, row.problem.groups, row.problem.dtype) == (grouped.LOOP, 8, "bf16"))
+    plain, = (row for row in record.read(DATA / "h200_unseen_bench.json").of("models")
+              if (row.problem.M, row.problem.N, row.problem.K) == (16384, 5120, 12288))
+    p = few.problem
+    says("matmul", f"{p.M} x {p.N} x {p.K} reads its weights at {2 * p.groups * p.N * p.K / few.us / 1e6:.1f} TB/s",
+         f"the {many.problem.M} rows make {many.tflops:.0f} TFLOP/s where a plain product of that size",
+         f"makes {plain.tflops:.0f}")
     beside = read("h100_groups_in_clusters.json")["rows"]
     best = [min(row["configurations"].items(), key=lambda item: item[1])[0] for row in beside]
     clusters = {name for row in beside for name in row["configurations"] if " c1x1 " not in name}
