@@ -15,8 +15,9 @@ for profile, examples in (("simlayout", 45), ("thorough", 300)):          # pyte
 settings.load_profile("simlayout")            # a busy machine fails no test
 
 
-collect_ignore_glob = ["conftest.py", "*/conftest.py"]
-"""They have no doctests, and to look for some pytest would import each as `conftest`, of which there can be one."""
+collect_ignore_glob = ["conftest.py", "*/conftest.py", "*/programs_warm.py"]
+"""They have no doctests, and to look for some pytest would import them: each of the first two kinds as `conftest`, of which
+there can be one, and the last would have every worker wait for the machine to be compiled before its first test."""
 
 
 def pytest_configure(config):

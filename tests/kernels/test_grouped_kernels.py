@@ -236,6 +236,14 @@ COMPILED = {"rows": (128, 256, "N", "bf16", ""), "columns": (128, 128, "M", "bf1
             "promoted": (128, 64, "M", "e4m3", "128x1"), "promoted rows": (128, 128, "N", "e4m3", "1x128"),
             "integers": (128, 96, "M", "s8", "tensor")}
 """tile_m, tile_n, c_major, dtype, scaled."""
+
+
+def compiled_config(kind):
+    """The configuration of one of COMPILED."""
+    tile_m, tile_n, c_major, dtype, scaled = COMPILED[kind]
+    return replace(fitted(tile_m, tile_n, c_major=c_major, dtype=dtype, out="bf16", scaled=scaled), grouped=True)
+
+
 DIRECT = {"wide": (256, 184, 3, "N", "bf16"), "in turns": (128, 184, 5, "N", "f32"), "columns": (256, 176, 3, "M", "f32")}
 """tile_m, tile_n, stages, c_major, out."""
 
@@ -253,8 +261,6 @@ def test_nothing_spills_of_two_bands_that_are_stored_directly(kind, tmp_path):
 @needs_tools
 @pytest.mark.parametrize("kind", sweep_but(["few"], COMPILED))
 def test_nothing_spills_and_no_wgmma_waits_for_another(kind, tmp_path):
-    tile_m, tile_n, c_major, dtype, scaled = COMPILED[kind]
-    config = replace(fitted(tile_m, tile_n, c_major=c_major, dtype=dtype, out="bf16", scaled=scaled), grouped=True)
-    said, opcodes = assembled(ptx(kernel_of(config)), tmp_path)
+    said, opcodes = assembled(ptx(kernel_of(compiled_config(kind))), tmp_path)
     assert_in_registers(said)
     assert of_class(opcodes, "LDL") == of_class(opcodes, "STL") == 0

@@ -4,6 +4,8 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from cut_tiles import assert_cut, cut_small_tiles
+from test_grouped_kernels import compiled_config
 
 from cuda_kernels.build.compile import ptx
 from cuda_kernels.intrinsics.instruction import Instruction
@@ -13,10 +15,13 @@ from cuda_kernels.kernels.hopper.kernel import kernel_of
 from cuda_kernels.run.runner import run
 from simlayout.machine.engine.warp import Warp
 
-M, N, K, SMS = 200, 264, 512, 64
+M, N, K = 72, 136, 384
+"""Six tiles of 64 x 64, of which the last ones are not full."""
+CUT, MANY = 12, 64
+"""SMs: as many as six tiles have halves, and enough for all tiles of a batch."""
 
 
-def moved(monkeypatch, config, M=M, N=N, K=K, matrices=()):
+def moved(monkeypatch, config, M=M, N=N, K=K, matrices=(), sms=MANY):
     """(boxes fetched, boxes loaded) by a product for which there are SMs enough: how often each (map, coordinates) is."""
     fetched, loaded, load = Counter(), Counter(), Warp.tma_load
 
@@ -33,7 +38,7 @@ def moved(monkeypatch, config, M=M, N=N, K=K, matrices=()):
     a, b = (source.integers(-4, 5, shape).astype(np.float16) for shape in ((*matrices, M, K), (N, K)))
     a = a if config.a_major == "K" else np.asfortranarray(a)
     b = b.T if config.b_major == "K" else np.asfortranarray(b).T
-    c = run(kernel_of(config), a, b, device="cpu", sms=SMS).c
+    c = run(kernel_of(config), a, b, device="cpu", sms=sms).c
     np.testing.assert_array_equal(c, a.astype(np.float32) @ b.astype(np.float32))
     return fetched, loaded
 
@@ -41,11 +46,12 @@ def moved(monkeypatch, config, M=M, N=N, K=K, matrices=()):
 @pytest.mark.parametrize("options", [
     {}, {"cluster_m": 2}, {"cluster_m": 2, "cluster_n": 2}, {"major": "MN"}, {"major": "MN", "cluster_n": 2},
     {"producer": 1}, {"slices": 2}, {"split": True}, {"c_major": "M"}], ids=str)
+@cut_small_tiles()
 def test_ctas_fetch_the_first_steps_of_what_they_load_each_box_once(monkeypatch, options):
     major = options.pop("major", "K")
     config = Hopper(tile_m=64, tile_n=64, stages=3, a_major=major, b_major=major, **options)
-    fetched, loaded = moved(monkeypatch, config)
-    steps, along_k = K // config.depth // config.slices, 1 if major == "K" else 2
+    fetched, loaded = moved(monkeypatch, config, sms=CUT)
+    steps, along_k = K // config.depth // assert_cut(config, M, N, K, CUT), 1 if major == "K" else 2
     first = [box for box in loaded if box[along_k] // config.depth % steps < prefetch.AHEAD]
     assert 0 < len(first) < len(loaded)
     assert fetched == Counter(first)
@@ -62,8 +68,9 @@ def test_one_row_or_column_of_tiles_one_step_and_batches_with_a_b_in_common_are_
     assert fetched and set(fetched) == {box for box in loaded if box[1] // config.depth % steps < prefetch.AHEAD}
 
 
-@pytest.mark.parametrize("options, boxes", [({}, 2), ({"a_major": "MN"}, 3), ({"grouped": True}, 0)], ids=str)
-def test_all_is_fetched_before_the_kernel_ahead_is_waited_for(options, boxes):
-    of_boxes = ptx(kernel_of(Hopper(**options))).split("cp.async.bulk.prefetch.tensor")
+@pytest.mark.parametrize("config, boxes", [
+    (Hopper(64, 64, 4, cluster_m=2), 2), (Hopper(a_major="MN"), 3), (compiled_config("few"), 0)], ids=["K", "MN", "grouped"])
+def test_all_is_fetched_before_the_kernel_ahead_is_waited_for(config, boxes):
+    of_boxes = ptx(kernel_of(config)).split("cp.async.bulk.prefetch.tensor")
     assert len(of_boxes) - 1 == boxes
     assert "griddepcontrol.wait" in of_boxes[-1] and not any("griddepcontrol.wait" in before for before in of_boxes[:-1])
