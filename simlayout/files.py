@@ -40,6 +40,31 @@ def reading(path: str | os.PathLike[str]) -> Iterator[None]:
         raise SimlayoutError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
 
 
+NOT_OURS = ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError
+"""What is raised where a file that can be read is damaged, or another one than was asked for."""
+
+
+def fault_of(error: Exception) -> str:
+    """What is wrong with a file, by what was raised when its parts were looked for.
+
+    >>> for text in '[3', "{}", "[]":
+    ...     try:
+    ...         json.loads(text)["rows"]
+    ...     except NOT_OURS as error:
+    ...         print(fault_of(error))
+    it is no JSON: Expecting ',' delimiter: line 1 column 3 (char 2)
+    it has no 'rows'
+    its parts are not those of such a file
+    """
+    if isinstance(error, json.JSONDecodeError):
+        return f"it is no JSON: {error}"
+    if isinstance(error, UnicodeDecodeError):
+        return "it is no text"
+    if isinstance(error, KeyError):
+        return f"it has no {error}"
+    return str(error).split("\n")[0] if isinstance(error, ValueError) else "its parts are not those of such a file"
+
+
 def make_folder(path):
     """Makes a folder, and those that it lies in, if need be; raises SimlayoutError where it cannot."""
     try:

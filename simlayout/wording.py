@@ -27,8 +27,21 @@ def meant(word, known):
     >>> meant("mma_permute", ["mma_base", "mma_permuted"]), meant("x", ["mma_base"])
     (' (did you mean mma_permuted?)', '')
     """
-    near = get_close_matches(str(word), known, 1)
+    near = nearest(word, known)
     return f" (did you mean {near[0]}?)" if near else ""
+
+
+def nearest(word, known, most=1, cutoff=0.6):
+    """The known words that are nearest to one, the nearest first, whether letters are small or capital: `most` of them at
+    most, and none that is alike by less than `cutoff`, from 0 to 1.
+
+    >>> nearest("LDMATRIX.X5", ["ldmatrix.x1", "ldmatrix.x4.trans", "lds"], 2), nearest("nt", ["NN", "NT"])
+    (['ldmatrix.x1', 'ldmatrix.x4.trans'], ['NT'])
+    """
+    spelled = {}
+    for each in map(str, known):
+        spelled.setdefault(each.lower(), each)
+    return [spelled[found] for found in get_close_matches(str(word).lower(), spelled, most, cutoff)]
 
 
 def are(number):

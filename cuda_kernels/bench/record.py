@@ -10,7 +10,7 @@ from cuda_kernels.kernels.hopper.epilogue import EPILOGUES
 from cuda_kernels.matmul.recipe import RESULTS
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import ParseError, SimlayoutError
-from simlayout.files import write_record
+from simlayout.files import NOT_OURS, fault_of, reading, write_record
 
 SMS = 132
 """Streaming multiprocessors of the GPU of records that do not say: an H200 (NVIDIA H200 data sheet)."""
@@ -166,17 +166,19 @@ def write(path, record):
 def read(path):
     """The Record in a file that `write` wrote, or in an older format: a configuration as text; rows by label and size.
 
-    Raises ParseError for another file.
+    Raises ParseError for another file, and SimlayoutError for one that cannot be read.
     """
+    with reading(path):
+        held = Path(path).read_bytes()
     try:
-        head = json.loads(Path(path).read_text())
+        head = json.loads(held)
         rows = head.pop("rows")
         if isinstance(rows, dict):
             parsed = _by_label(rows)
         else:
             parsed = [_row(**{_name(k): v for k, v in row.items()}) for row in rows]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ParseError(f"{path} is no record of `simlayout bench`: {str(error) or type(error).__name__}") from None
+    except NOT_OURS as error:
+        raise ParseError(f"{path} is no record of `simlayout bench`: {fault_of(error)}") from None
     return Record(head, tuple(parsed))
 
 

@@ -9,7 +9,7 @@ from cuda_kernels.bench.record import Product
 from cuda_kernels.kernels.hopper.config import Hopper
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import ParseError
-from simlayout.files import write_record
+from simlayout.files import NOT_OURS, fault_of, write_record
 
 SETTLES = 0.03
 """Seconds of a turn from which on a GPU's clock is taken for that of what runs."""
@@ -78,8 +78,8 @@ def read(path):
             raise ParseError("there is no product")
         return Record(str(record["device"]), configs, tuple(_tried(row, configs) for row in record["rows"]),
                       bool(record.get("settled")))
-    except (ValueError, KeyError, TypeError, IndexError, lzma.LZMAError) as error:
-        raise ParseError(f"{path} is no record of cuda_kernels.lab.tuning: {error}") from None
+    except (*NOT_OURS, lzma.LZMAError) as error:
+        raise ParseError(f"{path} is no record of cuda_kernels.lab.tuning: {fault_of(error)}") from None
 
 
 def _tried(row, configs):

@@ -1,12 +1,12 @@
 """Element types as a table: bits, what stores them, how TMA and registers know them, what adds up their products."""
 
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from simlayout.errors import LayoutError, brief
+from simlayout.wording import nearest
 
 
 @dataclass(frozen=True)
@@ -215,5 +215,5 @@ def did_you_mean(name, known=DTYPES):
     if meant[1:].isdigit() and meant not in known:
         meant = "b" + meant[1:]
     if not meant or not set(meant.split(" or ")) <= set(known):
-        meant = next(iter(get_close_matches(lower, known, 1)), "")
+        meant = next(iter(nearest(lower, known)), "")
     return f" (did you mean {meant}?)" if meant else ""

@@ -4,12 +4,12 @@ they are asked for."""
 import argparse
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from difflib import get_close_matches
 from textwrap import dedent
 
 from simlayout.cli.options import names_file
 from simlayout.cli.text import one_line
 from simlayout.files import STDIO
+from simlayout.wording import meant
 
 
 class Parser(argparse.ArgumentParser):
@@ -44,17 +44,15 @@ class Parser(argparse.ArgumentParser):
         """Raises ArgumentError for a value that is not among the choices, and suggests the nearest one."""
         if action.choices is None or value in action.choices:
             return
-        near = get_close_matches(str(value), map(str, action.choices), 1)
-        hint = f"did you mean {near[0]}?" if near else f"choose from {', '.join(map(str, action.choices))}"
-        raise argparse.ArgumentError(action, f"invalid choice: {value!r} ({hint})")
+        hint = meant(value, action.choices) or f" (choose from {', '.join(map(str, action.choices))})"
+        raise argparse.ArgumentError(action, f"invalid choice: {value!r}{hint}")
 
     def parse_args(self, args=None, namespace=None):
         """As argparse does; the error for an unknown option suggests the nearest one."""
         options, unknown = self.parse_known_args(args, namespace)
         if unknown:
             known = options.parser if hasattr(options, "parser") else self
-            near = [get_close_matches(word.split("=")[0], known._option_string_actions, 1) for word in unknown[:1]][0]
-            hint = f" (did you mean {near[0]}?)" if near else ""
+            hint = meant(unknown[0].split("=")[0], known._option_string_actions)
             words = list(sys.argv[1:] if args is None else args)
             if ("--json", unknown[0]) in zip(words, words[1:]):
                 known.error(f"--json {unknown[0]}: name a file that ends in .json, or leave it out")

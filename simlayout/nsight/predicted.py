@@ -7,6 +7,7 @@ from pathlib import Path
 
 from simlayout.arguments import typed
 from simlayout.errors import SimlayoutError
+from simlayout.files import NOT_OURS, fault_of, reading
 from simlayout.hardware.tables.instructions import class_of
 from simlayout.programs.declarations import Edit
 from simlayout.programs.mend import Mend
@@ -73,14 +74,14 @@ class Prediction(Shown):
 @typed()
 def predictions(path: str | Path) -> list[Prediction]:
     """The kernels of a JSON file of `simlayout run`. Raises SimlayoutError if it is not one."""
+    with reading(path):
+        text = Path(path).read_text("utf-8")
     try:
-        made = json.loads(Path(path).read_text())
+        made = json.loads(text)
         found = [_of_entry(made)] if "entry" in made else [_of_program(one, made) for one in made["kernels"]]
-    except OSError as error:
-        raise SimlayoutError(f"--trace {path}: cannot read it: {error.strerror or error}") from None
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
-        raise SimlayoutError(f"--trace {path}: this is not what `simlayout run ... --json FILE.json` writes "
-                             f"({type(error).__name__}: {error})") from None
+    except NOT_OURS as error:
+        raise SimlayoutError(f"--trace {path} is not what `simlayout run ... --json FILE.json` writes: "
+                             f"{fault_of(error)}") from None
     if not found:
         raise SimlayoutError(f"--trace {path}: the program launched no kernel")
     return found
@@ -89,7 +90,7 @@ def predictions(path: str | Path) -> list[Prediction]:
 def _of_entry(made):
     """Of an entry of PTX. What wgmma and TMA move is no wavefront of the source page."""
     if "accesses" not in made:
-        raise KeyError(f"accesses: the run ended with {made['hazards'][0]['kind']}")
+        raise ValueError(f"the run ended with {made['hazards'][0]['kind']}, and counted nothing")
     shape = _three(made["grid"]), _three(made["block"]), 1
     one = Prediction(made["entry"], (shape,))
     for access in made["accesses"]:

@@ -131,6 +131,16 @@ def test_an_unknown_command_is_answered_with_the_nearest(capsys, word, meant):
     assert f"did you mean {meant}?" in refused(capsys, "help", word)
 
 
+@pytest.mark.parametrize("words, meant", [
+    (["CHECK"], "check"), (["check", TILE, "--DTYPE", "f16"], "--dtype"), (["guide", "PTX"], "ptx"),
+    (["check", TILE, "--op", "LDS.64X"], "ld.shared.b64"), (["check", TILE, "--arch", "SM_90"], "sm_90"),
+    (["check", TILE, "--dtype", "F16"], "f16"), (["clinic", "CUTLASS-3172"], "cutlass-3172"),
+    (["kernels", "MMA_BASE"], "mma_base"), (["bench", "SQUARES"], "squares"),
+    (["plot", "M16N8K16", "--kind", "fragment", "-o", "a.svg"], "m16n8k16.f32.f16.f16.f32")], ids=str)
+def test_capitals_keep_nobody_from_the_nearest_word(capsys, words, meant):
+    assert f"did you mean {meant}" in refused(capsys, *words)
+
+
 def test_an_unknown_option_is_answered_with_the_nearest_of_its_command(capsys):
     err = refused(capsys, "check", TILE, "--strct")
     assert "unrecognized arguments: --strct (did you mean --strict?) (see simlayout check --help)" in err

@@ -146,7 +146,7 @@ def test_what_cannot_be_answered_is_one_line(capsys, reads):
     assert "has no such kernel; it has transpose_naive" in refused(capsys, "ncu", "x", "--kernel", "sort")
     assert "the trace is of another kernel: it has transpose_padded" in refused(capsys, "ncu", "x", "--trace", "run.json")
     Path("run.json").write_text("{}")
-    assert "this is not what `simlayout run" in refused(capsys, "ncu", "x", "--trace", "run.json")
+    assert "is not what `simlayout run" in refused(capsys, "ncu", "x", "--trace", "run.json")
 
 
 def test_json_goes_beside_the_text_into_a_file(capsys, reads):

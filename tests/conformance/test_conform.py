@@ -266,7 +266,7 @@ def test_commands_that_mean_nothing_are_refused(capsys, monkeypatch):
     assert "leave out --record" in refused(capsys, "conform", "--record", "y.npz", "--check", "x.npz")
     assert "leave out --cases" in refused(capsys, "conform", "--cases", "7", "--check", "x.npz")
     assert "--clock reads no counters" in refused(capsys, "conform", "--clock", "--record", "x.npz")
-    assert "x.npz does not exist" in refused(capsys, "conform", "--check", "x.npz")
+    assert "cannot read x.npz: No such file" in refused(capsys, "conform", "--check", "x.npz")
     assert "is no record" in refused(capsys, "conform", "--check", str(DATA / "README.md"))
     assert "--clock tells nothing about red.shared.add.u32" in refused(capsys, "conform", "--clock", "red.shared.add.u32")
 

@@ -164,15 +164,16 @@ def test_conflicts_of_the_hardware_are_split_into_the_addresses_and_other_causes
 # ---- predictions ---------------------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("text, fault", [
-    ("", "not what"), ("[]", "not what"), ("{}", "KeyError: 'kernels'"), ('{"kernels": []}', "launched no kernel"),
-    ('{"kernels": [1]}', "not what"), ('{"entry": "f"}', "not what"), ("[" * 100_000, "not what"),
-    ('{"entry": "f", "hazards": [{"kind": "race"}]}', "the run ended with race")])
+    ("", "not what .* writes: it is no JSON: "), ("[]", "its parts are not those"), ("{}", "it has no 'kernels'"),
+    ('{"kernels": []}', "launched no kernel"), ('{"kernels": [1]}', "its parts are not those"),
+    ('{"entry": "f"}', "it has no 'hazards'"), ("[" * 100_000, "its parts are not those"),
+    ('{"entry": "f", "hazards": [{"kind": "race"}]}', "writes: the run ended with race, and counted nothing$")])
 def test_what_simlayout_run_did_not_write_is_refused(text, fault, tmp_path):
     path = tmp_path / "run.json"
     path.write_text(text)
     with pytest.raises(SimlayoutError, match=fault):
         predictions(path)
-    with pytest.raises(SimlayoutError, match="--trace .*none.json: cannot read it"):
+    with pytest.raises(SimlayoutError, match="^cannot read .*none.json: No such file"):
         predictions(tmp_path / "none.json")
 
 

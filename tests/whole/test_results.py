@@ -44,18 +44,20 @@ WAYS = {
     "Fragment of tcgen05": lambda: sl.fragment("tcgen05.ld.32x32b.x8"),
     "first instruction descriptor": lambda: instruction_descriptors(0x08400010)[0],
     "last instruction descriptor": lambda: instruction_descriptors(0x08400010)[-1],
-    "report of ncu": lambda: recorded()["transpose_naive"],
-    "Comparison": lambda: compare(recorded()["transpose_naive"]), "Job": lambda: main_job(KERNEL, 256, 128, 32, device="cpu"),
+    "report of ncu": lambda: recorded()["transpose_naive"], "Comparison": lambda: compare(recorded()["transpose_naive"]),
+    "Job": lambda: main_job(KERNEL, 256, 128, 32, device="cpu"),
     "choice of an ldmatrix": lambda: sl.choose_ldmatrix("m16n8k16.f32.f16.f16.f32", "A"),
 }
 """How a result of each kind is made, once it is asked for: every worker collects the tests of this file."""
 
 KERNELS = {
     "KERNELS": lambda: ck.KERNELS, "Kernel": lambda: KERNEL, "page of the guide": lambda: sl.guide.page("layouts")}
-BOUND = {"Module": lambda: ptx.load(ROOT / "simlayout" / "guide" / "transpose.ptx"), "Entry": lambda: result("Module").entry()}
+BOUND = {
+    "Module": lambda: ptx.load(ROOT / "simlayout" / "guide" / "transpose.ptx"), "Entry": lambda: result("Module").entry()}
 OTHERS = {
     "Composed": lambda: TILE, "Plan of one stage": lambda: KERNEL.variant(stages=1).plan,
-    "Plan of mma_crosswise": lambda: ck.KERNELS["mma_crosswise"].plan, "Plan of warptile": lambda: ck.KERNELS["warptile"].plan,
+    "Plan of mma_crosswise": lambda: ck.KERNELS["mma_crosswise"].plan,
+    "Plan of warptile": lambda: ck.KERNELS["warptile"].plan,
     "Fragment of wgmma": lambda: sl.fragment("wgmma.m64n64k16.f32.f16.f16", "D")}
 
 

@@ -18,7 +18,7 @@ from zipfile import BadZipFile, is_zipfile
 import numpy as np
 
 from simlayout.errors import SimlayoutError
-from simlayout.files import write_whole
+from simlayout.files import NOT_OURS, fault_of, reading, write_whole
 from simlayout.hardware.banks.analysis import analyze
 from simlayout.hardware.tables.arch import DEFAULT_ARCH, LANES
 from simlayout.hardware.tables.instructions import instruction as instruction_of
@@ -98,18 +98,20 @@ def _checked(cases, row, arch):
     return Checked(cases, a, wrong)
 
 
-_UNREADABLE = (OSError, ValueError, KeyError, IndexError, TypeError, AttributeError, EOFError, BadZipFile)
+_UNREADABLE = (*NOT_OURS, OSError, EOFError, BadZipFile)
 """What NumPy raises on a file that is damaged or another one's."""
 
 
 def load_records(path):
     """(about, [Cases]) of a record file. Raises SimlayoutError if it is none."""
+    with reading(path):
+        held = Path(path).read_bytes()
     try:
-        if Path(path).read_bytes()[:1] == b"{":
-            return _load_json(path)
-        if not is_zipfile(Path(path).resolve(strict=True)):
+        if held[:1] == b"{":
+            return _of_json(json.loads(held))
+        if not is_zipfile(BytesIO(held)):
             raise ValueError("it is not an .npz file")
-        with np.load(path) as archive:
+        with np.load(BytesIO(held)) as archive:
             data = dict(archive)                             # which reads an array each time that it is asked for one
             about = json.loads(str(data["about"]))
             str(Summary(about["arch"], about, {}))           # has it everything that a Provenance names?
@@ -126,18 +128,12 @@ def load_records(path):
                 all_cases.append(Cases(str(form), str(name), addresses, active[rows], sources, valid, labels,
                                        *(data[k][rows].astype(np.int64) for k in COUNTERS)))
             return about, all_cases
-    except FileNotFoundError:
-        raise SimlayoutError(f"{path} does not exist") from None
-    except OSError as error:
-        raise SimlayoutError(f"cannot read {path}: {error.strerror or error}") from None
     except _UNREADABLE as error:
-        why = f"it has no {error}" if isinstance(error, KeyError) else error
-        raise SimlayoutError(f"{path} is no record of `simlayout conform`: {why}") from error
+        raise SimlayoutError(f"{path} is no record of `simlayout conform`: {fault_of(error)}") from error
 
 
-def _load_json(path):
-    """`load_records` of a file of the script for AMD's GPUs, which counts conflicts alone."""
-    record = json.loads(Path(path).read_text())
+def _of_json(record):
+    """`load_records` of what the script for AMD's GPUs writes, which counts conflicts alone."""
     about, all_cases = record["about"], []
     str(Summary(about["arch"], about, {}))
     for name, found in record["cases"].items():

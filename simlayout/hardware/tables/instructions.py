@@ -5,14 +5,13 @@ the rules themselves (what one group costs) are in `banks`, `copies` and `retrie
 in `records`. Here are the rows of PTX, which all of NVIDIA's chips share; those of each AMD chip are in `tables.amd`.
 """
 
-import difflib
 import re
 from dataclasses import dataclass
 
 from simlayout.errors import InstructionError, brief
 from simlayout.hardware.tables.arch import ARCHES, DEFAULT_ARCH, FEATURES, LANES, Arch, arch_of
 from simlayout.hardware.tables.provenance import Provenance
-from simlayout.wording import counted, ranges
+from simlayout.wording import counted, nearest, ranges
 
 WARP = (tuple(range(LANES)),)
 HALVES = (tuple(range(16)), tuple(range(16, LANES)))
@@ -304,7 +303,7 @@ def _unknown(text, chip, rows):
     if re.search(r"\.v[24]$", text):
         return f"{text!r} does not say the type of its elements: write {text}.f32, say"
     op, dot, rest = canonical.partition(".")
-    near = difflib.get_close_matches(f"{_SASS.get(op, op)}{dot}{rest}", rows, n=3, cutoff=0.5)
+    near = nearest(f"{_SASS.get(op, op)}{dot}{rest}", rows, 3, 0.5)
     known = ", ".join(rows) if chip.instructions else ("ld.shared, st.shared, ldmatrix, stmatrix, cp.async, red.shared and "
                                                        "atom.shared (see simlayout.hardware.INSTRUCTIONS)")
     hint = f"did you mean {' or '.join(near)}?" if near else f"known are {known}"

@@ -1,11 +1,11 @@
 """Which warp-level mma there are, as a table: their shapes, types and names."""
 
-import difflib
 import re
 from dataclasses import dataclass
 
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import InstructionError, brief
+from simlayout.wording import nearest
 
 
 def per_register(dtype):
@@ -163,7 +163,7 @@ def hint(name, names, example="m16n8k16.f32.f16.f16.f32"):
     stems = dict.fromkeys(re.match(r"v_[a-z]+|[^.]*", known)[0] for known in names)
     short = re.sub(_QUALIFIERS, "", str(name)).replace(".row.col", "")
     first = short.split(".")[0]
-    stem = first if first in stems else next(iter(difflib.get_close_matches(str(name), stems, n=1, cutoff=0.8)), None)
-    near = (difflib.get_close_matches(example, [known for known in names if stem and known.startswith(f"{stem}.")], 3, 0)
-            or difflib.get_close_matches(short, names, 3, 0.5))
+    stem = first if first in stems else next(iter(nearest(name, stems, cutoff=0.8)), None)
+    near = (nearest(example, [known for known in names if stem and known.startswith(f"{stem}.")], 3, 0)
+            or nearest(short, names, 3, 0.5))
     return f"did you mean {' or '.join(near)}?" if near else f"known are {', '.join(stems)}, written as in {example}"
