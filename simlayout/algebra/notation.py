@@ -77,12 +77,21 @@ def parse(text: str) -> Layout | Swizzle | Rotation | F2Map | Composed:
 
 
 def as_layout(subject):
-    """The layout that a text denotes; anything else as it is.
+    """The layout that a text denotes; anything else as it is. Errors as of `parse`; that of a formula says who reads it.
 
     >>> as_layout("(16,64):(64,1)")
     Layout((16, 64), (64, 1))
     """
-    return parse(subject) if isinstance(subject, str) else subject
+    if not isinstance(subject, str):
+        return subject
+    try:
+        return parse(subject)
+    except ParseError as error:
+        if not re.search(r"[+*/%&^|]", subject):
+            raise
+        said, *shown = str(error).split("\n")
+        said += "; formula(text) reads a formula, and tile(text, domain) one with its sizes"
+        raise ParseError("\n".join([said, *shown])) from None
 
 
 def in_two_modes(tile):

@@ -74,9 +74,12 @@ class Access(Shown):
         object.__setattr__(self, "tile", as_layout(self.tile))
         for part in ("tile", "lanes"):                   # Numba's functions by their Python ones, which take symbols
             object.__setattr__(self, part, getattr(getattr(self, part), "py_func", getattr(self, part)))
-        if not callable(self.tile) or not (self.lanes is None or callable(self.lanes)):
-            raise LayoutError(f"access {self.name!r}: the tile and the lanes are functions (a layout is one), not "
-                              f"{brief(self.tile)} and {brief(self.lanes)}")
+        if not callable(self.tile):
+            raise LayoutError(f"access {self.name!r}: its tile is a layout, its text, or a function of the coordinates, "
+                              f"as in lambda row, col: 64*row + col, not {brief(self.tile)}")
+        if not (self.lanes is None or callable(self.lanes)):
+            raise LayoutError(f"access {self.name!r}: its lanes are a function (thread, loops) -> coordinate, "
+                              f"as in lambda tid, k: (tid % 16, 16*k), not {brief(self.lanes)}")
         object.__setattr__(self, "arch", self.arch if isinstance(self.arch, str) else arch_of(self.arch).name)
         if self.domain is ONE_WARP:
             object.__setattr__(self, "domain", {"tid": self.warp})

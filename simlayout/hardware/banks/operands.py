@@ -4,7 +4,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from simlayout.errors import AddressError, InstructionError
+from simlayout.errors import AddressError, InstructionError, brief
 from simlayout.hardware.tables.arch import LANES
 
 EVERY = np.ones((1, LANES), bool)
@@ -21,6 +21,11 @@ def integers(addresses, lanes=LANES):
     except (ValueError, OverflowError, RecursionError) as error:
         raise AddressError(f"addresses are one array of ints, [n, {lanes}] or [{lanes}], {lanes} in each row "
                            f"({error})") from None
+    if given.dtype.kind == "O":                          # what no integer of NumPy is, and what was given beside it
+        others = [x for x in given.flat if isinstance(x, bool) or not isinstance(x, int | np.integer)]
+        large = max(map(abs, given.flat)) if not others else 0
+        raise AddressError(f"addresses are byte addresses, so integers, not {brief(others[0])}" if others else
+                           f"address {large} is out of range: no memory has so many bytes")
     if given.dtype.kind not in "iu" and given.size:
         raise AddressError(f"addresses are byte addresses, so integers, not {given.dtype}; convert them first")
     if given.ndim not in (1, 2) or given.shape[-1] != lanes:
