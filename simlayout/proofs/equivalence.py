@@ -133,7 +133,8 @@ def _names(names, count):
 def _shared(left, right, one, other):
     """The coordinates that both sides have."""
     if one is None and other is None:
-        raise LayoutError("neither function has a shape: say on which domain, {name: size}")
+        which = "the function has no shape" if left is right else "neither function has a shape"
+        raise LayoutError(f"{which}: say on which domain, {{name: size}}")
     if one is None or other is None:
         return one or other
     if len(one) != len(other):

@@ -13,7 +13,7 @@ from simlayout.algebra import Layer, Layout, dtype_of
 from simlayout.algebra.aliases import AnyDType, Domain, IndexFunction
 from simlayout.algebra.exact import box_arguments, box_point, exact_offsets, pieces
 from simlayout.algebra.notation import as_layout
-from simlayout.errors import LayoutError
+from simlayout.errors import LayoutError, brief
 from simlayout.proofs import Access, equivalent
 from simlayout.proofs.equivalence import named_domain
 from simlayout.testing.conflicts import place_of
@@ -82,6 +82,8 @@ class _Points:
 
 def _points(function, domain, dtype):
     """The _Points of an index function."""
+    if not callable(function):
+        raise LayoutError(f"assert_bijective takes a layout, another function, or an Access, not {brief(function)}")
     names, sizes = named_domain(domain, function, function)
     total = prod(sizes)
     if total > MOST:

@@ -189,7 +189,7 @@ def test_arguments_that_do_not_fit_are_refused():
     *(({"domain": domain}, "starts with the threads") for domain in ({"k": 2, "tid": 32}, [("tid", 32)], None, {})),
     ({"domain": {"tid": 48}}, "multiple of 32"), ({"domain": {"tid": 32.0}}, "32.0"), ({"domain": {"tid": "32"}}, "'32'"),
     ({"domain": {"tid": 32, "i": float("nan")}}, "nan"), ({"domain": {"tid": 32, 5: 2}}, "has a name"),
-    ({"tile": None}, "its lanes are a function|its tile is a layout"), ({"tile": "(16,"}, "column"), ({"lanes": "tid"}, "functions"),
+    ({"tile": None}, "its tile is a layout"), ({"tile": "(16,"}, "column"), ({"lanes": "tid"}, "its lanes are a function"),
     ({"name": 5}, "has a name"), ({"excess": 1.5}, "1.5"), ({"dtype": None}, "dtype"), ({"instruction": None}, "PTX name"),
     ({"domain": {"tid": 32, "k": 0}}, "at least one"),
     ({"instruction": "ld.shared.b16", "dtype": "f32"}, "not a whole number of f32"),
