@@ -323,9 +323,13 @@ def test_a_read_only_array_may_be_read_and_a_write_to_it_is_one_line(make):
         sl.ptx.load(module(WRITE, ["u64"])).entry().run(1, 8, array)
 
 
-def test_an_array_of_objects_is_refused():
-    with pytest.raises(MachineError, match="holds Python objects"):
-        sl.ptx.load(module(WRITE, ["u64"])).entry().run(1, 1, np.zeros(4, object))
+@pytest.mark.parametrize("dtype", [object, [("a", object)]], ids=str)
+def test_an_array_of_objects_is_refused_by_both_front_ends(dtype):
+    array = np.zeros(4, dtype)
+    with pytest.raises(MachineError, match="an array of .* holds Python objects"):
+        sl.ptx.load(module(WRITE, ["u64"])).entry().run(1, 1, array)
+    with pytest.raises(MachineError, match=r"argument 1 \(a\): an array of .* holds Python objects"):
+        sl.machine.run(lambda a: None, 1, 32, array)
 
 
 def test_an_access_past_the_end_says_how_far_and_of_which_array():

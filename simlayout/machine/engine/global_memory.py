@@ -62,6 +62,9 @@ class Allocation:
     """
 
     def __init__(self, array):
+        if array.dtype.hasobject:
+            raise MachineError(f"an array of {array.dtype} holds Python objects, and a GPU sees bytes: give it a dtype of "
+                               "fixed size")
         self.text = f"{array.dtype} array of shape {array.shape}"
         self.elements = array.itemsize, array.shape, array.strides
         self.bytes, self.zero, self.aligned, self._windows = np.empty(0, np.uint8), 0, 0, {}

@@ -137,9 +137,9 @@ def _at(what, space):
         return space.place(np.frombuffer(_fields(what, space)[0], np.uint8))
     if not isinstance(what, np.ndarray):
         raise MachineError(f"a Pointer is to an array, or to a list of fields, not to {type(what).__name__}")
-    if what.dtype.hasobject:
-        raise MachineError(f"an array of {what.dtype} holds Python objects, and a GPU sees bytes: give it a dtype of fixed "
-                           "size" + "; a list of sl.ptx.Pointer is an array of pointers" * (what.dtype == object))
+    if what.dtype == object:
+        raise MachineError("an array of object holds Python objects, and a GPU sees bytes: give it a dtype of fixed size; a "
+                           "list of sl.ptx.Pointer is an array of pointers")
     return space.address(what)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from inspect import signature
+from itertools import zip_longest
 from types import FunctionType
 from typing import Any
 
@@ -74,11 +75,9 @@ def run(kernel: Callable[..., Any], grid: int | tuple[int, ...], block: int | tu
     """
     launch = Launch(arch, hazards, accesses, registers)
     shape = Shape.of(grid, block, shared_bytes, cluster, together, launch)
-    arguments, function = [argument(launch, a) for a in args], getattr(kernel, "py_func", kernel)
+    function = getattr(kernel, "py_func", kernel)
     _check_count(function, len(args))
-    for i, (value, name) in enumerate(zip(args, parameter_names(function)), 1):
-        if isinstance(value, np.ndarray):
-            launch.allocation(value).passed_as(i, name)
+    arguments = _arguments(launch, args, parameter_names(function))
     function = device_function(function, arguments)
     with put_off() as wait:
         run_grid(launch, shape, lambda cta, index: PythonTurns(PythonWarp(cta, index), function, arguments, wait), progress)
@@ -94,6 +93,19 @@ def _check_count(function, count):
         takes.bind(*[None] * count)
     except TypeError as error:
         raise MachineError(f"{function.__name__}{takes} is given {counted(count, 'argument')}: {error}") from None
+
+
+def _arguments(launch, args, names):
+    """What the kernel receives; errors name the argument."""
+    made = []
+    for i, (value, name) in enumerate(zip_longest(args, names[:len(args)], fillvalue=""), 1):
+        try:
+            made.append(argument(launch, value))
+        except MachineError as error:
+            raise MachineError(f"argument {i}{f' ({name})' * bool(name)}: {error}") from None
+        if isinstance(value, np.ndarray):
+            launch.allocation(value).passed_as(i, name)
+    return made
 
 
 def argument(launch: Launch, value: Any) -> Any:
