@@ -162,7 +162,8 @@ def _value(what, generator):
         return array_of(what)
     if not found:
         raise SimlayoutError("write NAME=TYPE[SHAPE]:FILL, as in A=f16[256,64]:normal, NAME=FILE.npy, a number, null, "
-                             f"hex: and the bytes of a struct, {{FIELD, ...}} of its fields, or {FORM}")
+                             f"hex: and the bytes of a struct, {{FIELD, ...}} of its fields, or {FORM}; a NAME is of "
+                             "English letters, digits and underscores")
     dtype, shape = element_type(found[1]), tuple(map(int, found[2].split(",")))
     if prod(shape) * dtype.itemsize > MOST_BYTES:
         raise SimlayoutError(f"{prod(shape) * dtype.itemsize} bytes; an array has at most {MOST_BYTES}")

@@ -1,6 +1,7 @@
 """The classes of cuda.core that numba-cuda uses, over a SimulatedDevice."""
 
 import ctypes
+import re
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -272,6 +273,8 @@ def source_name(symbol: str) -> str:
 
     >>> source_name("_ZN6cudapy8__main__3addB2v1B94cw51cE5ArrayIfLi1E1C7mutable7alignedE")
     'add'
+    >>> source_name("_ZN6cudapy8__main__9tr_c3_b6pfB2v1E"), source_name("_ZN6cudapy8__main__12_3clambda_3eB2v1E")
+    ('tröp', '<lambda>')
     """
     if not symbol.startswith("_ZN"):
         return symbol
@@ -281,4 +284,15 @@ def source_name(symbol: str) -> str:
         size = int(rest[:digits])
         parts.append(rest[digits:digits + size])
         rest = rest[digits + size:]
-    return parts[-1] if parts else symbol
+    return _SPELLED_OUT.sub(_letters, parts[-1]) if parts else symbol
+
+
+_SPELLED_OUT = re.compile(r"(?:_(?:[89a-f][0-9a-f]|3c|3e))+")
+"""What Numba makes of letters that are no ASCII, and of < and >: the bytes of UTF-8."""
+
+
+def _letters(found):
+    try:
+        return bytes.fromhex(found[0].replace("_", "")).decode()
+    except UnicodeDecodeError:                           # a name that only looks like it
+        return found[0]

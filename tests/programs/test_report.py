@@ -65,6 +65,13 @@ def test_a_field_of_a_record_that_is_read_alone_is_blamed():
     assert f"line {line.line} touches 2.7 times the sectors that its bytes fill" in told
 
 
+def test_a_kernel_is_called_what_its_source_calls_it_in_whatever_letters():
+    def tröpfchen_图(out):
+        out[cuda.grid(1)] = 1
+
+    assert reported(tröpfchen_图, np.zeros(128))[1].startswith("tröpfchen_图: 1 launch")
+
+
 def test_lines_of_a_library_come_behind_the_users_and_are_not_blamed():
     from numba.cuda import random
 
