@@ -82,7 +82,7 @@ def test_a_planted_hazard_is_found_with_its_two_lines(kernel, kind, grid, block,
 ENGINES = {"early write", "bad mbarrier", "missing proxy fence", "missing wgmma fence", "early accumulator", "early exit"}
 """Kinds that need TMA or wgmma: `test_machine_hopper.py` plants them."""
 
-PTX = {"out of bounds", "misaligned", "bad address", "inactive source", "missing fence"}
+PTX = {"out of bounds", "misaligned", "bad address", "inactive source", "missing fence", "stale read"}
 """Kinds that only programs in PTX run into: tests/ptx plants them."""
 
 

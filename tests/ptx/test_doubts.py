@@ -72,9 +72,10 @@ def programs(draw):
                 lines += ["    cvt.u64.u32 %d3, %r3;", f"    add.u64 %d4, {base}, %d3;"]
                 place = "%d4"
             name = "shared" if space == "shared" else "global"
+            cached = draw(st.sampled_from(["", "", ".nc"])) if name == "global" else ""
             values = "{%r8, %r1}" if width[0] == "v" else "%r8"
-            lines.append(f"    {guard}ld.{name}.{width} {values.replace('%r1', '%r5')}, [{place}];" if kind == "load" else
-                         f"    {guard}st.{name}.{width} [{place}], {values};")
+            load = f"    {guard}ld.{name}{cached}.{width} {values.replace('%r1', '%r5')}, [{place}];"
+            lines.append(load if kind == "load" else f"    {guard}st.{name}.{width} [{place}], {values};")
         if skip:
             lines.append(f"SKIP{number}:")
     return HEAD + "\n".join(lines) + "\n    ret;\n}\n"

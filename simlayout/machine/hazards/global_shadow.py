@@ -37,6 +37,7 @@ from simlayout.machine.hazards.proxies import PRUNE_AT
 from simlayout.machine.hazards.rounding import NOTE, differ_by_rounding
 from simlayout.machine.hazards.rows import room_for, rows_of
 from simlayout.machine.hazards.telling import EQUAL, OTHER_SIZE
+from simlayout.machine.hazards.touches import is_cached
 
 LISTED = 2**19
 """Rows of what is listed before those are entered that are of CTAs which have ended: 4 MiB."""
@@ -298,6 +299,7 @@ class GlobalShadow:
         pairs = before.unordered(after, where, clocks, self._released.get(before.group))
         if pairs is None:
             self._check_fence(before, after, where, clocks)
+            self._check_cache(before, after, where)
         elif counted(before, after, present, where, clocks):
             pairs = None
         elif not self._race(before, after, *pairs) and before.agent is not after.agent:
@@ -354,6 +356,14 @@ class GlobalShadow:
             which, mine = before.on(bytes)
             self._tell("missing proxy fence", before.place_of(mine), after.place_of(lanes), bytes[which], after.allocation,
                        does="writes" if after.kind & WRITES else "reads")
+
+    def _check_cache(self, before, after, where):
+        """Tells of bytes that have been written and are read by ld.global.nc (PTX ISA: ld.global.nc; CUDA C++ Programming
+        Guide, Read-Only Data Cache Load Function)."""
+        if is_cached(after.place.instruction) and before.kind & WRITES:
+            bytes, lanes = after.at(where)
+            which, mine = before.on(bytes)
+            self._tell("stale read", before.place_of(mine), after.place_of(lanes), bytes[which], after.allocation)
 
     def _tell(self, kind, first, second, bytes, allocation, **words):
         self._launch.log.add(kind, first, second, bytes - allocation.origin, allocation.told, **words)

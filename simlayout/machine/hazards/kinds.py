@@ -31,6 +31,9 @@ KINDS = {
                       "may show first: no fence lies between these two", "put a membar.gl between them"),
     "missing proxy fence": ("{second} {does} {bytes} through the async proxy, {first} wrote them through the generic one, "
                             "and no fence lies between", "put a fence.proxy.async after the writes, before the barrier"),
+    "stale read": ("{second} reads {bytes} through the cache of what no thread writes, and {first} of CTA {first.cta} has "
+                   "written them: it may get what was there before", "read them by a plain load (no __ldg, and no const "
+                   "__restrict__)"),
     "missing wgmma fence": ("{second} takes accumulators that the thread may have touched since its last wgmma.fence",
                             "put a wgmma.fence before it"),
     "early accumulator": ("{second} touches accumulators to which {first} may still be adding ({detail})",

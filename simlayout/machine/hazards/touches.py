@@ -32,6 +32,15 @@ def is_atomic(instruction):
     return instruction.startswith(("atom.", "red."))
 
 
+def is_cached(instruction):
+    """Whether the name of an instruction is that of a load through a cache that may hold what was there before the launch.
+
+    >>> is_cached("ld.global.nc.v4.f32"), is_cached("ld.global.f32")
+    (True, False)
+    """
+    return ".nc." in instruction
+
+
 def asks(warp):
     """Whether what a warp does is an atomic whose value says what others have done: see `passes.atomic_values` of PTX."""
     return getattr(warp.doing, "waits", False)

@@ -28,8 +28,8 @@ MANY = 16
 """CTAs of a grid of which the shadows look at some; at a quarter of them at most."""
 
 ENOUGH = 4096
-"""Instructions behind which the shadows look no further if all that was in doubt has been told: so the hazards of short
-launches are all told and counted."""
+"""Instructions for which the shadows go on when all that was in doubt has been told: it may race with other threads too, and
+the hazards of short launches are all told and counted."""
 
 MOST_BYTES = 1 << 28
 """Of all arrays of a launch that is looked at quickly: what they hold is kept, and each cell has 16 bytes beside it."""
@@ -144,19 +144,22 @@ class Before:
 
 
 class UntilTold(HazardLog):
-    """A HazardLog that raises Enough when all that was in doubt has been told, but for a short launch. program: the Program
-    that runs; left: the lines that are yet to be told, {(file, line, callers)}; stopped: whether it has raised that."""
+    """A HazardLog that raises Enough a while after all that was in doubt has been told. program: the Program that runs;
+    left: the lines that are yet to be told, {(file, line, callers)}; stopped: whether it has raised that."""
 
     def __init__(self, python, program, left):
         super().__init__("report", python)
-        self.left, self.stopped, self._program = set(left), False, program
+        self.left, self.stopped, self._program, self._end = set(left), False, program, None
 
     def add(self, kind, first, second, bytes=(), memory=in_shared, **words):
         """As of HazardLog."""
         super().add(kind, first, second, bytes, memory, **words)
         self.left -= {(place.file, place.line, place.callers) for place in (first, second) if place is not None}
-        if not self.left and self._program.executed.sum() >= ENOUGH:
-            self.stopped = True
+        if not self.left:
+            executed = self._program.executed.sum()
+            self._end = self._end or executed + ENOUGH
+            self.stopped = executed >= self._end
+        if self.stopped:
             raise Enough
 
 

@@ -173,7 +173,7 @@ def note(base, offset, space, lanes, step, common):
 
 
 @within
-def fine(space, store, total, lanes, memory, at, cells, who, common):
+def fine(space, store, cached, total, lanes, memory, at, cells, who, common):
     """SURE of an access of which there is nothing to tell, or another of those (see `compiled.doubts`)."""
     if space == SHARED:
         wrote, read = u32s(common[SHARED_WROTE]), u32s(common[SHARED_READ])
@@ -184,7 +184,7 @@ def fine(space, store, total, lanes, memory, at, cells, who, common):
         all_wrote, all_read = u64s(common[GLOBAL_WROTE]), u64s(common[GLOBAL_READ])
         if store:
             return global_store(cells, total, lanes, who, all_wrote, all_read)
-        return global_load(cells, total, lanes, who, all_wrote, all_read)
+        return global_load(cells, cached, total, lanes, who, all_wrote, all_read)
     if space == LOCAL and who[WROTE]:
         for i in range(LANES):
             if lanes[i]:

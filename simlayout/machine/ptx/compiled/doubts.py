@@ -67,8 +67,9 @@ def shared_store(at, start, total, lanes, who, wrote, read):
 
 
 @within
-def global_load(cells, total, lanes, who, wrote, read):
-    """The same of a load of global memory. Row `cells` has the bytes from the start of all of it."""
+def global_load(cells, cached, total, lanes, who, wrote, read):
+    """The same of a load of global memory. Row `cells` has the bytes from the start of all of it; cached: as of
+    `encode`."""
     shift, how = who[CELL], SURE
     count = max(total >> shift, 1)
     here = who[CTA] << 32 | who[INTERVAL] << 16
@@ -79,7 +80,7 @@ def global_load(cells, total, lanes, who, wrote, read):
         first = I64(cells[i]) >> shift
         for cell in range(first, first + count):
             writer, reader = wrote[cell], read[cell]
-            if writer and _meet(writer, mine):
+            if writer and (cached or _meet(writer, mine)):
                 how = DOUBTFUL
             if reader == ALL:
                 continue

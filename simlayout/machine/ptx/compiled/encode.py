@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from simlayout.machine.arithmetic.carriers import width_of
+from simlayout.machine.hazards.touches import is_cached
 from simlayout.machine.ptx.compiled.held import numbers
 from simlayout.machine.ptx.opcodes.control import Branch, Call, Exit, Return
 from simlayout.machine.ptx.program import ROOM
@@ -26,16 +27,16 @@ MOST_ELEMENTS = 8
 _ANY = (1 << 63) - 1
 
 (KIND, CODE, TARGET, PLACE, GUARD, FLIP, KEEP, ALTERED, RESULT, SECOND, A, B, C, D, HOW_A, HOW_B, HOW_C, HOW_D, SPACE, SIZE,
- COUNT, HOW, OFFSET, FIRST, LAST, ELEMENTS) = range(26)
+ COUNT, HOW, OFFSET, FIRST, LAST, CACHED, ELEMENTS) = range(27)
 FIELDS = ELEMENTS + MOST_ELEMENTS
 """What the table says of a step: its kind; code: of `rows.compute`, of BARRIER which one; the target of a branch or a call;
 its place in the order; the row of its guard (-1: none), and whether that is negated; the bits that a result keeps; whether
 a source is altered when it is read; the rows of two results and four sources (-1: none), and how the sources are read
 (`executor._read`). Of loads and stores the space, the bytes of an element, how many, how one is read, what is added to
-the address, the least and the last address that it may have in shared memory, and the rows of the elements; of JOIN and
-SPLIT, at SIZE, the bits of the low part. Of CALL and RETURN the results are the rows of where each lane returns to, and
-of whether it is inside (-1: nobody asks); of CALL and TAKE the first two sources are the first of their copies, and one
-past the last."""
+the address, the least and the last address that it may have in shared memory, whether it reads a cache of what nobody
+writes, and the rows of the elements; of JOIN and SPLIT, at SIZE, the bits of the low part. Of CALL and RETURN the results
+are the rows of where each lane returns to, and of whether it is inside (-1: nobody asks); of CALL and TAKE the first two
+sources are the first of their copies, and one past the last."""
 
 
 class Encoded(NamedTuple):
@@ -100,6 +101,7 @@ def _encoded(program, watched):
             _call(row, step, copies)
         elif step.memory is not None and (not watched or step.memory.space in ("param", "const")):
             _memory(row, step.memory)
+            row[CACHED] = is_cached(step.name)
         if step.memory is not None and step.memory.space in ("global", ""):
             global_bytes[at] = step.memory.size * len(step.memory.elements)
         beside[at] = step.beside is not None and len(step.beside) > 0

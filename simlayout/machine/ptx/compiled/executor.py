@@ -13,6 +13,7 @@ from simlayout.machine.ptx.compiled.encode import (
     ALTERED,
     BARRIER,
     BRANCH,
+    CACHED,
     CALL,
     CODE,
     COMPUTE,
@@ -215,7 +216,9 @@ def execute(w, at, limit, patience, mask, held, steps, common):
                 total = size * step[COUNT]
                 if not locate(a, offset, space, total, store, step[FIRST], step[LAST], lanes, memory, common, found, cells):
                     break
-                how = fine(space, store, total, lanes, memory, found, cells, who, common) if who[CTA] else SURE
+                how = SURE
+                if who[CTA]:
+                    how = fine(space, store, step[CACHED], total, lanes, memory, found, cells, who, common)
                 if how == UNSURE or how == DOUBTFUL and not common[DOUBTED]:
                     state[2] = 1
                     break
