@@ -40,7 +40,7 @@ def programs(draw):
     """PTX of loads, stores, barriers, shuffles, branches and traps, whose addresses depend on thread and CTA."""
     lines = []
     for number in range(draw(st.integers(1, 9))):
-        kind = draw(st.sampled_from(["load", "store", "load", "store", "bar", "shfl", "exit", "local", "trap"]))
+        kind = draw(st.sampled_from(["load", "store", "load", "store", "bar", "sync", "shfl", "exit", "local", "trap"]))
         by, plus, more = (draw(st.integers(0, 3)) for _ in range(3))
         width = draw(st.sampled_from(["u32", "u32", "u16", "u8", "v2.u32"]))
         step = 8 if width[0] == "v" else 4
@@ -54,6 +54,8 @@ def programs(draw):
             lines.append(f"    @{skip} bra SKIP{number};")
         if kind == "bar":
             lines.append("    bar.sync 0;")
+        elif kind == "sync":
+            lines.append("    bar.warp.sync -1;")
         elif kind == "shfl":
             lines.append("    shfl.sync.bfly.b32 %r8, %r8, 1, 31, -1;")
         elif kind == "exit" and number > 4:

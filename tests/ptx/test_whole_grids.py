@@ -7,6 +7,7 @@ pytest.importorskip("numba")
 
 from hypothesis import given
 from hypothesis import strategies as st
+from tiers import given_few
 
 import simlayout.machine.ptx.compiled.loop  # noqa: F401  (at hand from the first launch on)
 from simlayout.errors import MachineError, SimlayoutError
@@ -56,7 +57,7 @@ PIECES = (
     "bar.sync 0;\n    st.shared.u32 [%r3], %r8;\n    bar.sync 0;\n    xor.b32 %r9, %r1, 1;\n    sub.u32 %r9, %r9, %r1;\n"
     "    mad.lo.u32 %r9, %r9, 4, %r3;\n    ld.shared.u32 %r8, [%r9];",
     "cvt.rn.f32.u32 %f1, %r8;\n    ex2.approx.f32 %f1, %f1;\n    mov.b32 %r8, %f1;",          # no step of the loop
-    "shfl.sync.bfly.b32 %r8, %r8, 1, 31, -1;",
+    "shfl.sync.bfly.b32 %r8, %r8, 1, 31, -1;\n    redux.sync.xor.b32 %r8, %r8, -1;",
     "atom.global.add.u32 %r8, [%d1], {n};",
     "and.b32 %r9, %r4, 3;\n    setp.eq.u32 %p3, %r9, 1;\n    @%p3 add.u32 %r11, %r4, {n};\n"
     "    mad.lo.u32 %r8, %r11, 5, %r8;",                 # of most lanes nothing has written %r11
@@ -65,6 +66,9 @@ PIECES = (
     "and.b32 %r9, %r4, {n};\n    setp.eq.u32 %p1, %r9, 0;\n    @%p1 bra L{i};\n    add.u32 %r8, %r8, 7;\n"
     "    st.global.u32 [%d1], %r8;\nL{i}:",
 )
+LEFT = "redux.sync.xor.b32 %r8, %r8, -1;"
+"""What the compiled loop leaves to Python."""
+
 ENDS = (
     "",
     "setp.ge.u32 %p3, %r1, {n};\n    @%p3 exit;",
@@ -129,6 +133,37 @@ def test_whole_ctas_do_what_they_do_one_by_one_and_in_numpy(text, grid, block, h
     assert whole == in_numpy(text, grid, block, hazards)
 
 
+@st.composite
+def exchanges(draw):
+    """What the lanes of a warp do together, of values, lanes and segments that differ from lane to lane, or do not."""
+    to = draw(st.sampled_from(["%r8", "%r8|%p1", "_|%p1"]))
+    lane = draw(st.sampled_from(["%r9", "1", "5", "16", "31", "40"]))
+    segment = draw(st.sampled_from(["%r10", "31", "0", "0x101f", "0x181c", "0x1c03"]))
+    by = draw(st.sampled_from(["up", "down", "bfly", "idx"]))
+    on = draw(st.sampled_from(["%p1", "!%p1"]))
+    return draw(st.sampled_from([
+        f"shfl.sync.{by}.b32 {to}, %r8, {lane}, {segment}, {draw(st.sampled_from(['-1', '%r11']))};",
+        f"vote.sync.ballot.b32 %r9, {on}, -1;\n    xor.b32 %r8, %r8, %r9;",
+        f"vote.sync.{draw(st.sampled_from(['all', 'any', 'uni']))}.pred %p1, {on}, -1;",
+        f"@%p1 shfl.sync.{by}.b32 %r8, %r8, {lane}, 31, %r11;", "bar.warp.sync -1;",
+        "@%p1 add.u32 %r8, %r8, 77;", "setp.lt.u32 %p1, %r9, 20;", "mul.lo.u32 %r9, %r8, 7;"]))
+
+
+@given_few(90, 3000, st.lists(exchanges(), min_size=1, max_size=8), st.sampled_from([32, 64, 40]),
+           st.sampled_from(["off", "report"]), st.sampled_from([-1, 0xFFFF]))
+def test_what_warps_do_together_gives_what_numpy_gives(lines, block, hazards, mask):
+    text = kernel("mul.lo.u32 %r8, %r4, 77;", "mul.lo.u32 %r9, %r1, 3;", "mul.lo.u32 %r10, %r1, 0x111;",
+                  f"mov.u32 %r11, {mask};", "setp.lt.u32 %p1, %r1, 19;", *lines, "@%p1 xor.b32 %r8, %r8, %r9;")
+    assert outcome(text, 2, block, hazards) == in_numpy(text, 2, block, hazards)
+
+
+def test_shuffles_votes_and_barriers_of_whole_warps_need_no_python(monkeypatch):
+    seen = handed_over(monkeypatch)
+    text = kernel("shfl.sync.down.b32 %r8|%p1, %r8, 3, 31, -1;", "vote.sync.ballot.b32 %r9, !%p1, -1;", "bar.warp.sync -1;",
+                  "add.u32 %r8, %r8, %r9;")
+    assert outcome(text, 3, 64, "report") == in_numpy(text, 3, 64, "report") and not seen
+
+
 def kernel(*pieces):
     """A program of some lines."""
     return HEAD + "\n".join(f"    {piece}" for piece in pieces) + "\n" + TAIL
@@ -159,7 +194,7 @@ def test_python_takes_over_the_ctas_that_need_it_and_the_others_go_on(monkeypatc
 @pytest.mark.parametrize("hazards", ["off", "report"])
 def test_what_a_cta_has_stored_is_there_when_python_takes_over(monkeypatch, hazards):
     seen = handed_over(monkeypatch)
-    text = kernel("st.shared.u32 [%r3], %r4;", "st.local.u32 [l], %r4;", PIECES[8], "ld.shared.u32 %r9, [%r3];",
+    text = kernel("st.shared.u32 [%r3], %r4;", "st.local.u32 [l], %r4;", LEFT, "ld.shared.u32 %r9, [%r3];",
                   "ld.local.u32 %r10, [l];", "mad.lo.u32 %r8, %r9, %r10, %r8;")
     found = outcome(text, 3, 64, hazards)
     assert found == in_numpy(text, 3, 64, hazards) and len(seen) == 6
@@ -179,7 +214,7 @@ def test_a_barrier_that_an_ended_warp_did_not_come_to_orders_nothing_that_it_did
     assert found == in_numpy(text, 2, 64, "report") and found[-1]
 
 
-@pytest.mark.parametrize("between", ["", PIECES[8]])       # compiled, and left to Python on the way
+@pytest.mark.parametrize("between", ["", LEFT])       # compiled, and left to Python on the way
 def test_a_race_of_two_warps_is_found_in_whole_ctas(between):
     text = kernel("st.shared.u32 [%r3], %r8;", "bar.sync 0;", "mov.u32 %r9, s;", "sub.u32 %r10, %r3, %r9;",
                   "xor.b32 %r10, %r10, 128;", "add.u32 %r10, %r10, %r9;", "ld.shared.u32 %r8, [%r10];", between,

@@ -1,5 +1,6 @@
 """Hazards in two steps. First a launch runs fast, with a look at each access that is quick and misses nothing: it asks
-whether another thread may have touched the same memory, one of the two writing it, with no barrier of the whole CTA between.
+whether another thread may have touched the same memory, one of the two writing it, with no barrier of the whole CTA between,
+or in shared memory of the whole warp.
 Where there is a doubt, memory becomes what it was, and the launch runs again with the shadows, which know who is ordered
 with whom and tell what is wrong.
 
@@ -18,11 +19,11 @@ import numpy as np
 from simlayout.machine.hazards.kinds import HazardLog, calls_of, located
 from simlayout.machine.hazards.units import in_shared
 
-CELL, SHARED_CELL, WROTE, CTA, INTERVAL, FIRST, ARRIVED = range(7)
+CELL, SHARED_CELL, WROTE, CTA, INTERVAL, FIRST, ARRIVED, SYNCED = range(8)
 """Of the numbers that a warp's accesses are looked at with: log2 of the bytes of a cell of global and of shared memory;
 where in this process the flags are of what its lanes have written of their local memory, 0 for none; its CTA + 1, the
 interval between barriers that it is in, from 1 on, its first thread; at how many barriers it has arrived otherwise than
-in the compiled loop. All are 0 where nobody looks."""
+in the compiled loop, and at how many bar.warp.sync of all its lanes it has been. All are 0 where nobody looks."""
 
 MANY = 16
 """CTAs of a grid of which the shadows look at some; at a quarter of them at most."""
@@ -87,7 +88,7 @@ class Doubts:
         return ()
 
     def shared_of(self, cta):
-        """(uint32 [cells], uint32 [cells]): who wrote and who read shared memory of a CTA last."""
+        """(uint64 [cells], uint64 [cells]): who wrote and who read shared memory of a CTA last."""
         tables = self.shared_tables(cta.shared.size)
         if self._cta is not cta:
             self.is_of(cta)
@@ -98,7 +99,7 @@ class Doubts:
     def shared_tables(self, size):
         """The same of whichever CTA runs, since one does at a time. size: bytes of its shared memory."""
         if self._shared is None:
-            self._shared = tuple(np.zeros((size >> self.cell) + 1, np.uint32) for _ in range(2))
+            self._shared = tuple(np.zeros((size >> self.cell) + 1, np.uint64) for _ in range(2))
         return self._shared
 
     def is_of(self, cta):
@@ -106,9 +107,9 @@ class Doubts:
         self._cta = cta
 
     def who(self, warp):
-        """int64 [7]: what a warp's accesses are looked at with, at its start."""
+        """int64 [8]: what a warp's accesses are looked at with, at its start."""
         x, y, _ = warp.grid
-        made = np.zeros(7, np.int64)
+        made = np.zeros(8, np.int64)
         made[CELL] = made[SHARED_CELL] = self.cell
         made[WROTE] = 0 if warp.local_written is None else warp.local_written.__array_interface__["data"][0]
         made[CTA] = 1 + warp.index[0] + x * (warp.index[1] + y * warp.index[2])

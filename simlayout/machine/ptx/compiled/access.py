@@ -176,7 +176,7 @@ def note(base, offset, space, lanes, step, common):
 def fine(space, store, cached, total, lanes, memory, at, cells, who, common):
     """SURE of an access of which there is nothing to tell, or another of those (see `compiled.doubts`)."""
     if space == SHARED:
-        wrote, read = u32s(common[SHARED_WROTE]), u32s(common[SHARED_READ])
+        wrote, read = u64s(common[SHARED_WROTE]), u64s(common[SHARED_READ])
         if store:
             return shared_store(at, memory[0], total, lanes, who, wrote, read)
         return shared_load(at, memory[0], total, lanes, who, wrote, read)

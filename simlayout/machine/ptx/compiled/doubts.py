@@ -1,19 +1,20 @@
 """Whether loads and stores may take part in a race: a look that is quick, and never misses one (see `machine.ptx.doubts`).
 
-For every cell of memory two numbers say who wrote it last and who has read it: the CTA, the interval between barriers of
-the whole CTA, and the thread. Shared memory: interval << 12 | thread + 1, uint32; global memory: CTA + 1 << 32 |
-interval << 16 | thread + 1, uint64. 0 is nobody. What the functions are given are pointers.
+For every cell of memory two numbers say who wrote it last and who has read it, uint64: the interval between barriers of the
+whole CTA, and the thread. Shared memory: interval << 48 | how often its warp has been at a bar.warp.sync << 16 | thread + 1;
+global memory: CTA + 1 << 32 | interval << 16 | thread + 1. 0 is nobody. What the functions are given are pointers.
 """
 
 import numpy as np
 
 from simlayout.jit import within
 from simlayout.machine.ptx.compiled.rows import LANES
-from simlayout.machine.ptx.doubts import CELL, CTA, FIRST, INTERVAL, SHARED_CELL
+from simlayout.machine.ptx.doubts import CELL, CTA, FIRST, INTERVAL, SHARED_CELL, SYNCED
 
-U32, U64, I64 = np.uint32, np.uint64, np.int64
-SOME = 0xFFF
-"""In the place of a thread of shared memory: several threads of the CTA have read it, or have written it in a doubt."""
+U64, I64 = np.uint64, np.int64
+SOME_OF_WARP, SOME = 0x8000, 0xFFFF
+"""In the place of a thread of shared memory: several threads of a warp, whose number is added, or of the CTA have read it,
+or (SOME) have written it in a doubt."""
 
 SURE, DOUBTFUL, UNSURE = range(3)
 """Of an access: that there is nothing to tell of it; that it may race, and goes on all the same; anything else."""
@@ -26,44 +27,62 @@ SEVERAL, ALL = 0xFFFF, U64(0xFFFFFFFFFFFFFFFF)
 def shared_load(at, start, total, lanes, who, wrote, read):
     """SURE of a load that is no part of a race, DOUBTFUL of one that may be, UNSURE of one of what nobody wrote; notes that
     its lanes have read."""
-    shift, interval, how = who[SHARED_CELL], who[INTERVAL], SURE
+    shift, how = who[SHARED_CELL], SURE
     count = max(total >> shift, 1)
+    here = who[INTERVAL] << 48 | who[SYNCED] << 16
     for i in range(LANES):
         if not lanes[i]:
             continue
-        mine = interval << 12 | who[FIRST] + i + 1
+        mine = U64(here | who[FIRST] + i + 1)
         first = (I64(at[i]) - start) >> shift
         for cell in range(first, first + count):
-            writer, reader = I64(wrote[cell]), I64(read[cell])
-            if writer == 0:
+            writer, reader = wrote[cell], read[cell]
+            if not writer:
                 return UNSURE
-            if writer >> 12 == interval and writer != mine:
+            if _unordered(writer, mine):
                 how = DOUBTFUL
-            if reader >> 12 != interval:
-                read[cell] = U32(mine)
-            elif reader != mine:
-                read[cell] = U32(interval << 12 | SOME)
+            if not _unordered(reader, mine):
+                read[cell] = mine
+            elif _warp(reader) == _warp(mine):
+                read[cell] = U64(here | SOME_OF_WARP + _warp(mine))
+            else:
+                read[cell] = U64(here | SOME)
     return how
 
 
 @within
 def shared_store(at, start, total, lanes, who, wrote, read):
     """The same of a store."""
-    shift, interval, how = who[SHARED_CELL], who[INTERVAL], SURE
+    shift, how = who[SHARED_CELL], SURE
     count = max(total >> shift, 1)
+    here = who[INTERVAL] << 48 | who[SYNCED] << 16
     for i in range(LANES):
         if not lanes[i]:
             continue
-        mine = interval << 12 | who[FIRST] + i + 1
+        mine = U64(here | who[FIRST] + i + 1)
         first = (I64(at[i]) - start) >> shift
         for cell in range(first, first + count):
-            writer, reader = I64(wrote[cell]), I64(read[cell])
-            if writer >> 12 == interval and writer != mine or reader >> 12 == interval and reader != mine:
+            if _unordered(wrote[cell], mine) or _unordered(read[cell], mine):
                 how = DOUBTFUL
-                wrote[cell] = U32(interval << 12 | SOME)
+                wrote[cell] = U64(here | SOME)
             else:
-                wrote[cell] = U32(mine)
+                wrote[cell] = mine
     return how
+
+
+@within
+def _unordered(before, mine):
+    """Whether neither a barrier nor a bar.warp.sync surely orders an access of shared memory before one by a thread now."""
+    if before >> U64(48) != mine >> U64(48) or before & U64(0xFFFF) == mine & U64(0xFFFF):
+        return False
+    return before >> U64(16) == mine >> U64(16) or _warp(before) != _warp(mine)
+
+
+@within
+def _warp(access):
+    """The number of the warp of an access of shared memory, or one that no warp has."""
+    thread = I64(access & U64(0xFFFF))
+    return thread - SOME_OF_WARP if thread >= SOME_OF_WARP else thread - 1 >> 5
 
 
 @within

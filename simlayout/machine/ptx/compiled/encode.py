@@ -12,10 +12,13 @@ from simlayout.machine.ptx.opcodes.control import Branch, Call, Exit, Return
 from simlayout.machine.ptx.program import ROOM
 from simlayout.machine.ptx.rows import Lanewise
 
-SPECIAL, MOVE, COMPUTE, BRANCH, LOAD, STORE, JOIN, SPLIT, BARRIER, CALL, TAKE, RETURN, EXIT = range(13)
+SPECIAL, MOVE, COMPUTE, BRANCH, LOAD, STORE, JOIN, SPLIT, BARRIER, CALL, TAKE, RETURN, EXIT, EXCHANGE = range(14)
 """Kinds of steps: not compiled; a value as it is; arithmetic (`rows.compute`); a branch; plain memory; two registers made
 one, and one two; a barrier of the whole CTA; a call of a function that is known, what takes its results, and its end; the
-end of the thread."""
+end of the thread; what all lanes of a warp do together (`exchanges`)."""
+
+EXCHANGES = "sync", "up", "down", "bfly", "idx", "all", "any", "uni", "ballot"
+"""What that may be, by its code."""
 
 GLOBAL, SHARED, LOCAL, PARAMETERS = range(4)
 """Spaces of loads and stores; generic addresses are tried as global ones."""
@@ -34,9 +37,10 @@ its place in the order; the row of its guard (-1: none), and whether that is neg
 a source is altered when it is read; the rows of two results and four sources (-1: none), and how the sources are read
 (`executor._read`). Of loads and stores the space, the bytes of an element, how many, how one is read, what is added to
 the address, the least and the last address that it may have in shared memory, whether it reads a cache of what nobody
-writes, and the rows of the elements; of JOIN and SPLIT, at SIZE, the bits of the low part. Of CALL and RETURN the results
-are the rows of where each lane returns to, and of whether it is inside (-1: nobody asks); of CALL and TAKE the first two
-sources are the first of their copies, and one past the last."""
+writes, and the rows of the elements; of JOIN and SPLIT, at SIZE, the bits of the low part. Of EXCHANGE the fourth source
+is the membermask, and FLIP says whether a vote is on what is not so. Of CALL and RETURN the results are the rows of where
+each lane returns to, and of whether it is inside (-1: nobody asks); of CALL and TAKE the first two sources are the first of
+their copies, and one past the last."""
 
 
 class Encoded(NamedTuple):
@@ -97,6 +101,8 @@ def _encoded(program, watched):
             row[KIND], (row[RESULT], row[SECOND]) = RETURN, _rows_of(step.jump.names)
         elif isinstance(step.jump, Exit):
             row[KIND] = EXIT
+        elif step.exchange is not None and step.guard is None and not watched:
+            _exchange(row, step.exchange)
         elif step.moves is not None and not watched:
             _call(row, step, copies)
         elif step.memory is not None and (not watched or step.memory.space in ("param", "const")):
@@ -106,8 +112,9 @@ def _encoded(program, watched):
             global_bytes[at] = step.memory.size * len(step.memory.elements)
         beside[at] = step.beside is not None and len(step.beside) > 0
         shared[at] = step.memory is not None and step.memory.space == "shared"
-    sunk = np.isin(table[:, KIND], (MOVE, COMPUTE, JOIN)) & (table[:, RESULT] < 0)
-    table[sunk, RESULT] = program.rows + ROOM - 1        # nobody wants it
+    for column, kinds in ((RESULT, (MOVE, COMPUTE, JOIN, EXCHANGE)), (SECOND, (EXCHANGE,))):
+        sunk = np.isin(table[:, KIND], kinds) & (table[:, column] < 0)
+        table[sunk, column] = program.rows + ROOM - 1    # nobody wants it
     made = table, np.array(copies, np.int64).reshape(-1, 5), program.places[-1], program.rows
     return Encoded(*made, numbers(made), shared, beside, global_bytes, bool(shared.any()), bool(beside.any()))
 
@@ -185,6 +192,15 @@ def _memory(row, move):
         row[ELEMENTS + i] = -1 if place.row is None else place.row
     if any(place.held != first.held for place in move.elements):
         row[KIND] = SPECIAL
+
+
+def _exchange(row, exchange):
+    row[KIND], row[CODE], row[D] = EXCHANGE, EXCHANGES.index(exchange.kind), exchange.member
+    row[A:D] = exchange.member                           # what is not there is read, and ignored
+    row[A:A + len(exchange.sources)] = exchange.sources
+    row[FLIP] = exchange.negated
+    for i, place in enumerate(exchange.results):
+        row[RESULT + i] = -1 if place.row is None else place.row
 
 
 def code_of(name: str, lanewise: Lanewise) -> int | None:

@@ -20,6 +20,7 @@ from simlayout.machine.ptx.compiled.encode import (
     COPIES,
     COUNT,
     ELEMENTS,
+    EXCHANGE,
     EXIT,
     FIELDS,
     FIRST,
@@ -56,6 +57,7 @@ from simlayout.machine.ptx.compiled.encode import (
     C,
     D,
 )
+from simlayout.machine.ptx.compiled.exchanges import SYNC, all_named, exchange
 from simlayout.machine.ptx.compiled.held import (
     DOUBTED,
     EXECUTED,
@@ -70,7 +72,7 @@ from simlayout.machine.ptx.compiled.held import (
 )
 from simlayout.machine.ptx.compiled.pointers import behind, i64s, u64s
 from simlayout.machine.ptx.compiled.rows import LANES, compute
-from simlayout.machine.ptx.doubts import CTA
+from simlayout.machine.ptx.doubts import CTA, SYNCED
 from simlayout.machine.ptx.program import ROOM
 
 U64, I64 = np.uint64, np.int64
@@ -166,6 +168,8 @@ def execute(w, at, limit, patience, mask, held, steps, common):
         kind = step[KIND]
         if kind == SPECIAL or kind == BARRIER:
             break
+        if kind == EXCHANGE and not (full and all_named(behind(rows, LANES * step[D]))):
+            break
         lanes, whole = part, full
         if step[GUARD] >= 0:
             guard, flip = behind(rows, LANES * step[GUARD]), U64(step[FLIP])
@@ -235,6 +239,13 @@ def execute(w, at, limit, patience, mask, held, steps, common):
                     elif step[ELEMENTS + e] >= 0:
                         get(room, found, e * size, size, lanes)
                         _write(element, _read(room, step[HOW], behind(room, LANES)), U64(step[KEEP]), whole, lanes)
+        elif kind == EXCHANGE:
+            exchange(step[CODE], step[FLIP], a, behind(rows, LANES * step[B]), behind(rows, LANES * step[C]), result, room)
+            if step[CODE] != SYNC:
+                _write(behind(rows, LANES * step[SECOND]), room, _ONES, full, lanes)
+                _write(to_row, result, _ONES, full, lanes)
+            elif who[CTA]:
+                who[SYNCED] += 1
         elif kind == TAKE:
             pass_on(rows, copies, step[A], step[B], lanes, memory, who)
         elif kind == JOIN:

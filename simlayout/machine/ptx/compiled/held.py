@@ -39,7 +39,7 @@ class Held(NamedTuple):
 ROWS, PLACES, WHO, PARTS, AT, MASKS, RAN, BEGUN, LEFT, DOING, WARPS = range(len(Held._fields) - 1)
 """Where `numbers` has them."""
 
-PLACES_EACH, WHO_EACH = 6, 7
+PLACES_EACH, WHO_EACH = 6, 8
 """Numbers of each warp."""
 
 (EXECUTED, RANGES, ARRAYS, STATE, LOG_STEP, LOG_LANES, LOG_ADDRESSES, LOG_USED, LOG_ROOM, SHARED_WROTE, SHARED_READ, CELLS,

@@ -6,7 +6,7 @@ from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.ptx.compiled.encode import encoded
 from simlayout.machine.ptx.compiled.fresh import read_first
 from simlayout.machine.ptx.compiled.held import FULL, WHOLE_GRID, Held, Start, address_of, held_of, numbers
-from simlayout.machine.ptx.doubts import CELL, CTA, FIRST, INTERVAL, SHARED_CELL, WROTE
+from simlayout.machine.ptx.doubts import CELL, CTA, FIRST, INTERVAL, SHARED_CELL, SYNCED, WROTE
 from simlayout.machine.ptx.parts import PATIENCE
 from simlayout.machine.ptx.turns import IDLE, LONG, TURN
 
@@ -77,6 +77,6 @@ class Whole:
         warp.local[:] = start.local[w]
         if warp.local_written is not None:
             warp.local_written[:] = start.written[w]
-        warp.who[INTERVAL] = held.who[w, INTERVAL]
+        warp.who[[INTERVAL, SYNCED]] = held.who[w, [INTERVAL, SYNCED]]
         self._loop.give(warp)
         turn.has_run(warp.steps_run)

@@ -1,5 +1,7 @@
 """What the lanes of a warp, and the warps of a CTA, do together: barriers, votes, shuffles."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from simlayout.errors import MachineError
@@ -7,12 +9,26 @@ from simlayout.machine.engine.barriers import BARRIERS
 from simlayout.machine.engine.lanes import lane_list
 from simlayout.machine.engine.warp import Warp
 from simlayout.machine.ptx import syntax
+from simlayout.machine.ptx.doubts import SYNCED
 from simlayout.machine.ptx.parts import everyone
-from simlayout.machine.ptx.rows import reader
+from simlayout.machine.ptx.rows import Place, reader
 
 _LANE = np.arange(32)
 _BIT = np.uint64(1) << _LANE.astype(np.uint64)
 ALL = 0xFFFFFFFF
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """bar.warp.sync ("sync"), a shuffle or a vote as data. member: the row of its membermask; sources: the rows that it
+    reads; negated: whether a vote is on what is not so; results: Places, of a shuffle also of whether its source was in
+    range."""
+
+    kind: str
+    member: int
+    sources: tuple[int, ...] = ()
+    negated: bool = False
+    results: tuple[Place, ...] = ()
 
 
 def members(row):
@@ -44,7 +60,7 @@ def barrier(instruction, names):
     modifiers = [m for m in instruction.modifiers if m not in ("cta", "aligned")]
     if modifiers[0] == "warp":
         row = names.source(instruction.operands[0], "u32").row
-        return {"run": lambda warp: _sync_warp(warp, row), "together": members(row)}
+        return {"run": lambda warp: _sync_warp(warp, row), "together": members(row), "exchange": Exchange("sync", row)}
     if modifiers[0] == "cluster":
         return _cluster(modifiers[1:])
     if modifiers[0] == "red":
@@ -89,6 +105,7 @@ def _sync_warp(warp, row):
         outer = warp.active
         warp.narrow(lanes)
         warp.sync(mask)
+        warp.who[SYNCED] += np.array_equal(lanes, warp.launched)
         warp.narrow(outer)
 
 
@@ -140,7 +157,7 @@ def vote(instruction, names):
                            "ballot": lambda t=truth & lanes: ballot(t)}[kind]()
         warp.give(to, made)
 
-    return {"run": run, "together": members(member)}
+    return {"run": run, "together": members(member), "exchange": Exchange(kind, member, (row,), negated, (to,))}
 
 
 def activemask(instruction, names):
@@ -201,7 +218,7 @@ def shuffle(instruction, names):
         warp.give(to, given.astype(np.uint64))
         warp.give(valid, inside)
 
-    return {"run": run, "together": members(member)}
+    return {"run": run, "together": members(member), "exchange": Exchange(kind, member, tuple(rows), False, (to, valid))}
 
 
 def redux(instruction, names):
