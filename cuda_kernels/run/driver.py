@@ -271,17 +271,18 @@ class Parameters:
 class Shape:
     """How a kernel is launched.
 
-    grid, block: (x, y, z). shared_bytes: dynamic, per CTA. cluster: CTAs per cluster. overlap: whether the kernel may start
-    before the one ahead of it in the stream has ended; it then waits itself, with griddepcontrol.wait. together: whether its
-    CTAs wait for one another; it then starts only if all of them fit on the GPU. overlaps: overlap; waiting: the Shape
-    without it.
+    grid, block: (x, y, z). shared_bytes: dynamic, per CTA. cluster: CTAs per cluster, along x or (x, y, z). overlap: whether
+    the kernel may start before the one ahead of it in the stream has ended; it then waits itself, with griddepcontrol.wait.
+    together: whether its CTAs wait for one another; it then starts only if all of them fit on the GPU. overlaps: overlap;
+    waiting: the Shape without it.
     """
 
     def __init__(self, grid, block, shared_bytes, cluster=1, overlap=False, together=False):
         self.fixed = (c_uint * 3)(*grid), (c_uint * 3)(*block), shared_bytes
         attributes = []
-        if cluster > 1:
-            attributes.append(Attribute(CLUSTER_DIMENSION, b"", (c_uint32 * 16)(cluster, 1, 1)))
+        if cluster not in (1, (1, 1, 1)):
+            along = cluster if isinstance(cluster, tuple) else (cluster, 1, 1)
+            attributes.append(Attribute(CLUSTER_DIMENSION, b"", (c_uint32 * 16)(*along)))
         if overlap:
             attributes.append(Attribute(PROGRAMMATIC_SERIALIZATION, b"", (c_uint32 * 16)(1)))
         if together:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from cuda_kernels.conformance.foreign import ROWS, build, compare, gpu, launch
-from cuda_kernels.conformance.foreign.row import DATA, Foreign, array_of
+from cuda_kernels.conformance.foreign.row import DATA, Foreign, Structure, arrays_of
 from simlayout.errors import DeviceError
 
 BY_LANGUAGE = {
@@ -22,18 +22,26 @@ def test_a_row_has_the_parameters_of_its_entry_and_a_reference_of_the_shape_of_i
     assert len(types) == len(arguments)
     for (kind, count), x in zip(types, arguments):
         assert (count == 128) == hasattr(x, "box") and (kind == "u64") >= isinstance(x, np.ndarray)
-        assert (kind[0] == "f") == isinstance(x, float)
+        assert (kind[0] == "f") == isinstance(x, float) and (count > 128) == isinstance(x, Structure)
+        assert not isinstance(x, Structure) or count == sum(map(bytes_of, x))
+    arrays = arrays_of(arguments)
     for i, wanted in (row.result(arguments) if row.result else {}).items():
-        assert np.shape(wanted) == array_of(arguments[i]).shape
+        assert np.shape(wanted) == arrays[str(i)].shape
+
+
+def bytes_of(field):
+    """Of a field of a structure."""
+    return len(field) if isinstance(field, bytes) else 128 if hasattr(field, "box") else 8
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS.values() if row.result], ids=lambda row: row.name)
 def test_the_reference_accepts_itself_and_refuses_one_changed_element(row):
     before, after = row.arguments(), row.arguments()
-    for i, wanted in row.result(before).items():
-        array_of(after[i])[...] = np.asarray(wanted).astype(array_of(after[i]).dtype)
+    arrays, result = arrays_of(after), row.result(before)
+    for i, wanted in result.items():
+        arrays[str(i)][...] = np.asarray(wanted).astype(arrays[str(i)].dtype)
     assert row.wrong(before, after) == []
-    array = array_of(after[next(iter(row.result(before)))])
+    array = arrays[str(next(iter(result)))]
     array[(0,) * array.ndim] = array[(0,) * array.ndim] + np.asarray(3).astype(array.dtype)
     assert len(row.wrong(before, after)) == 1
 
@@ -51,7 +59,7 @@ def test_every_kernel_of_every_source_is_a_row():
 def test_there_is_ptx_of_three_compilers_small_and_without_paths_of_the_machine_that_compiled_it():
     assert {language: len(rows) >= 7 for language, rows in BY_LANGUAGE.items()} == dict.fromkeys(BY_LANGUAGE, True)
     versions = json.loads((DATA / "versions.json").read_text())
-    assert versions["nvcc"]["nvcc"].startswith("13.0.") and set(versions) == {"nvcc", "triton", "numba"}
+    assert versions["nvcc"]["nvcc"].startswith("13.0.") and set(versions) == {"nvcc", "cutlass", "triton", "numba"}
     for path in {row.path() for row in ROWS.values()}:
         text = next(row for row in ROWS.values() if row.path() == path).text()
         assert ".version 9.0" in text and re.search(r"\.loc\b", text)
@@ -68,10 +76,13 @@ def test_a_record_is_judged_array_by_array_and_class_by_class():
     near, far = arguments[1] + np.float32(1e-7), arguments[1] + np.float32(1)
     assert compare.unlike(arguments[1], made, "1") == "" and compare.unlike(near, made, "1") == ""
     assert "1800 of 1800" in compare.unlike(far, made, "1")
-    verdict = compare.Verdict("softmax", wavefronts=compare.wavefronts({"ld": 7, "st": 6}, made, ""))
-    assert verdict.right and not verdict.explained and verdict.apart == ["ldmatrix", "st", "copy", "atom"]
+    counted = compare.counted(made)
+    assert counted == dict.fromkeys((*compare.CLASSES, compare.ALL), 7)
+    verdict = compare.Verdict("softmax", wavefronts={name: (6 if name in ("st", "all") else 7, 7) for name in counted})
+    assert verdict.right and not verdict.explained and verdict.apart == ["st"]
     told = compare.report([verdict])
-    assert "st 6 (GPU 7): unexplained" in told and "1 of 1 results equal\n1 of 5 classes" in told
+    assert "st 6 (GPU 7): unexplained" in told and "1 of 1 results equal\n4 of 6 classes" in told
+    assert compare.Verdict("softmax", wavefronts={"ld": (7, 7), "all": (8, 7)}).apart == ["all"]
 
 
 def test_without_a_gpu_the_runner_says_so_in_one_line(monkeypatch, tmp_path):
@@ -97,8 +108,7 @@ def test_a_kernel_that_fails_on_the_gpu_does_not_take_the_others_with_it(monkeyp
         for name in names:
             if name == "softmax":
                 raise DeviceError("CUDA_ERROR_ILLEGAL_INSTRUCTION")
-            arrays = {str(i): array_of(x) for i, x in enumerate(ROWS[name].arguments()) if array_of(x) is not None}
-            np.savez(f"{folder}/{name}.npz", **arrays)
+            np.savez(f"{folder}/{name}.npz", **arrays_of(ROWS[name].arguments()))
         return [dict.fromkeys(gpu.COUNTERS.values(), 1) if counted else None] * len(names)
 
     monkeypatch.setattr(gpu, "launched", launched)

@@ -167,6 +167,7 @@ FAULTS = {row.name: row for row in (
     *_rows("memory", "global race", "global_neighbour"),
     *_rows("copies", "missing copy wait", "no_wait", "overwritten"),
     *_rows("copies", "missing __syncthreads", "own_wait_only"),
+    *_rows("cub", "missing __syncthreads", "raking_storage", "scan_storage", "sort_storage", "bins_too_early"),
     *_rows("copies", "missing commit", "never_committed", "committed_before", "tail_of_pipeline"),
     *_rows("copies", "wrong wait count", "one_too_many", "stages_not_less_one"),
     *_rows("copies", "buffer in use", "buffer_in_use"),

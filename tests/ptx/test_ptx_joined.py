@@ -100,6 +100,25 @@ OF_VECTOR = {(0,): "LDS LDS.U16", (3,): "LDS LDS.U16", (0, 1): "LDS.64 LDS", (2,
 UNTIED, GUARD = "add.u32 %x0, %r4, 2048;", "setp.lt.u32 %p1, %r7, 9; mov.u32 %x1, 0;"
 
 
+def masked(mask, wanted, *others):
+    """A load of four numbers, of which a mask says which bytes are used, and loads of one behind it."""
+    more = "".join(f"ld.shared.u32 %x{4 + i}, [%r4+{at}];" for i, at in enumerate(others))
+    used = vector("u32", wanted, more, range(4, 4 + len(others)))
+    return used.replace("ld.", f'.pragma "used_bytes_mask {mask}";\nld.', 1)
+
+
+MASKED = {
+    masked(0xF0FF, (0, 1, 3)): "LDS.128", masked(0xF0FF, (0, 1, 3), 8): "LDS LDS.128",
+    masked("0xFFF", (0, 1, 2), 12): "LDS LDS.128", masked(0xFFF0, (1, 2, 3), 0): "LDS LDS.128",
+    masked(0xF0FF, (0, 1, 3), 0): "LDS LDS.128", masked(0xFFFF, (0, 1, 3), 8): "LDS.128",
+    masked(0xF0FF, (0, 1, 3), 8, 16, 20): "LDS LDS.128 LDS.64", masked(0xF0FF, (0, 1, 3), 16, 20, 24): "LDS.128 LDS.128",
+    masked(0xF0FF, (0, 1, 3), 8).replace("ld.", "add.u32 %x7, %r1, 1; st.global.u32 [%rd1+4], %x7; ld.", 1): "LDS.128",
+    masked(0xFF, (0, 1)): "LDS.64", masked(0xFF, (0, 1), 8): "LDS LDS.64", masked(0xF0FF, (0, 1), 8): "LDS LDS.64",
+    masked(0xF, (0,), 4): "LDS.64", masked(0xF00F, (0, 3), 4, 8): "LDS.128", masked(0xFF0, (1, 2), 0): "LDS.128",
+}
+"""What several elements become, where a mask tells that others are not used, stays as it is."""
+
+
 def named(parts, names):
     return " ".join(sorted(names[one] for one in parts.split()))
 
@@ -136,6 +155,7 @@ BECOME = {
     vector("u32", (0, 3), "ld.shared.u32 %x4, [%r4];", (4,)): "LDS LDS",
     vector("u32", (0, 1, 2, 3), "ld.shared.v4.u32 {%x4, %x5, %x6, %x7}, [%r4];", (4, 7)): "LDS.128",
     vector("u32", (2, 3), "ld.shared.v4.u32 {%x4, %x5, %x6, %x7}, [%r4+16];", (4, 5)): "LDS.64 LDS.64",
+    **MASKED,
     **{vector("u32", (1, 2)) + dead: "LDS LDS" for dead in (
         "add.u32 %x4, %x0, %x3; setp.lt.u32 %p1, %x4, 3; selp.b32 %x5, 1, 2, %p1;",
         "shfl.sync.up.b32 %x4, %x0, 1, 0, -1; add.u32 %x4, %x4, %x3;",

@@ -8,17 +8,21 @@
 from cuda_kernels.conformance.foreign import (
     rows_arrays,
     rows_blocks,
+    rows_cub,
+    rows_cutlass,
     rows_hopper,
     rows_lanes,
     rows_languages,
     rows_numbers,
+    rows_standard,
     rows_tensor,
 )
 from cuda_kernels.conformance.foreign.row import Foreign
 
 ROWS: dict[str, Foreign] = {
     row.name: row
-    for module in (rows_blocks, rows_arrays, rows_lanes, rows_numbers, rows_tensor, rows_hopper, rows_languages)
+    for module in (rows_blocks, rows_cub, rows_arrays, rows_lanes, rows_numbers, rows_tensor, rows_hopper, rows_standard,
+                   rows_cutlass, rows_languages)
     for row in module.ROWS
 }
 """Name -> row."""

@@ -10,6 +10,7 @@ wavefronts without a reason.
 import json
 import lzma
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -18,19 +19,20 @@ from cuda_kernels.bench.command import ended_by, parser_of
 from cuda_kernels.conformance.foreign import ROWS
 from cuda_kernels.conformance.foreign.gpu import digest, unpacked
 from cuda_kernels.conformance.foreign.reasons import REASONS
-from cuda_kernels.conformance.foreign.row import DATA, array_of
+from cuda_kernels.conformance.foreign.row import DATA, arrays_of
 
-CLASSES = ("ld", "ldmatrix", "st", "stmatrix", "copy", "atom")
-"""The classes of `Trace.totals()`, which are counters of the record. stmatrix is what the pipe's stores have on top, where
-the file of the PTX has any; elsewhere the pipe counts other clients besides, now and then (see `gpu.COUNTERS`)."""
+CLASSES = ("ld", "ldmatrix", "st", "copy", "atom")
+"""The classes of `Trace.totals()` that are counters of the record."""
+ALL = "all"
+"""All accesses together: those of stmatrix and of wgmma's operands as well, which have no counter of their own."""
 APART = {8: (1e-5, 1e-6), 4: (1e-5, 1e-6), 2: (1e-3, 1e-4)}
 """Bytes of an element -> how far approximate results may be from the GPU's, relative and absolute."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """One kernel: what differs in its arrays, as sentences; {class: (the machine's, the GPU's)} wavefronts; hazards' texts;
-    failed: what ended the run, if anything did."""
+    """One kernel: what differs in its arrays, as sentences; {class, or ALL: (the machine's, the GPU's)} wavefronts; hazards'
+    texts; failed: what ended the run, if anything did."""
 
     name: str
     results: list[str] = field(default_factory=list)
@@ -45,8 +47,9 @@ class Verdict:
 
     @property
     def apart(self) -> list[str]:
-        """The classes whose wavefronts are not the GPU's."""
-        return [name for name, (ours, theirs) in self.wavefronts.items() if ours != theirs]
+        """The classes whose wavefronts are not the GPU's; ALL only where it is no other."""
+        apart = [name for name, (ours, theirs) in self.wavefronts.items() if ours != theirs]
+        return [name for name in apart if name != ALL] or apart
 
     @property
     def explained(self) -> bool:
@@ -54,14 +57,21 @@ class Verdict:
         return not self.failed and all((self.name, name) in REASONS for name in self.apart)
 
 
+@lru_cache(1)                                                      # a source's rows lie behind one another
+def loaded(text):
+    """The Module of a PTX text."""
+    from simlayout import ptx
+
+    return ptx.load(text)
+
+
 def judge(row, recorded, data=DATA):
     """The Verdict of a row, run on the machine, beside its record."""
-    from simlayout import ptx
     from simlayout.errors import SimlayoutError
 
     arguments, text = row.arguments(), row.text(data)
     try:
-        trace = ptx.load(text)[row.symbol(text)].run(
+        trace = loaded(text)[row.symbol(text)].run(
             row.grid, row.block, *arguments, shared_bytes=row.shared_bytes, cluster=row.cluster,
             hazards="raise" if row.refused else "report"
         )
@@ -73,9 +83,9 @@ def judge(row, recorded, data=DATA):
         return Verdict(row.name, failed="the machine ran what a GPU refuses")
     if "failed" in recorded:
         return Verdict(row.name, failed=f"the GPU failed: {recorded['failed']}")
-    arrays = {i: array_of(arguments[int(i)]) for i in recorded["sha256"]}
-    results = [told for i, x in arrays.items() if (told := unlike(x, recorded, i))]
-    return Verdict(row.name, results, wavefronts(trace.totals(), recorded, text), [str(h) for h in trace.hazards])
+    arrays = arrays_of(arguments)
+    results = [told for i in recorded["sha256"] if (told := unlike(arrays[i], recorded, i))]
+    return Verdict(row.name, results, wavefronts(trace, recorded), [str(h) for h in trace.hazards])
 
 
 def unlike(array, recorded, index):
@@ -95,17 +105,21 @@ def unlike(array, recorded, index):
     )
 
 
-def wavefronts(totals, recorded, text):
-    """{class: (the machine's, the GPU's)} of the classes that the GPU counted. text: the PTX.
+def wavefronts(trace, recorded):
+    """{class, or ALL: (the machine's, the GPU's)} of what the GPU counted."""
+    ours = {**trace.totals(), ALL: trace.total().wavefronts}
+    return {name: (ours[name], theirs) for name, theirs in counted(recorded).items()}
 
-    >>> seen = {"counters": {"ld": 4, "st": 2, "pipe st": 3, "atom": None}}
-    >>> wavefronts({"ld": 4, "st": 2, "stmatrix": 1}, seen, "stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r1], {%r2};")
-    {'ld': (4, 4), 'st': (2, 2), 'stmatrix': (1, 1)}
+
+def counted(recorded):
+    """{class, or ALL: wavefronts} of the GPU.
+
+    >>> counted({"counters": {"ld": 4, "st": None, "shared": 6, "instructions": 99}})
+    {'ld': 4, 'all': 6}
     """
-    counters = dict(recorded.get("counters") or {})
-    if counters.get("st") is not None and counters.get("pipe st") is not None and "stmatrix" in text:
-        counters["stmatrix"] = counters["pipe st"] - counters["st"]
-    return {name: (totals.get(name, 0), counters[name]) for name in CLASSES if counters.get(name) is not None}
+    counters = recorded.get("counters") or {}
+    found = {name: counters.get(name) for name in CLASSES} | {ALL: counters.get("shared")}
+    return {name: count for name, count in found.items() if count is not None}
 
 
 def report(verdicts):

@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 
+from cuda_kernels.conformance.foreign.row import Structure
 from cuda_kernels.run import driver
 from simlayout.errors import SimlayoutError
 
@@ -28,18 +29,20 @@ def parameters_of(text, symbol):
 class Arguments:
     """The arguments of one launch, in host memory that does not move: what `driver.Launch` takes as its parameters.
 
-    types: `parameters_of` the entry; values: arrays (copied to the GPU), numbers, TensorMaps.
+    types: `parameters_of` the entry; values: arrays (copied to the GPU), numbers, TensorMaps, Structures.
     """
 
     def __init__(self, cuda, device, types, values):
         if len(types) != len(values):
             raise SimlayoutError(f"{len(values)} arguments for {len(types)} parameters")
-        self._places, self._keep, self._copies = [], [], []
+        self._places, self._keep, self._copies = [], [], {}
         for (kind, count), value in zip(types, values):
             if isinstance(value, np.ndarray):
                 place = ctypes.c_uint64(self._copied(value))
             elif hasattr(value, "box"):
-                place = self._map(cuda, device, value)
+                place = self._aligned(self._map(cuda, device, value))
+            elif isinstance(value, Structure):
+                place = self._aligned(b"".join(self._field(cuda, device, field) for field in value))
             elif count > 1:
                 place = (ctypes.c_uint8 * count).from_buffer_copy(bytes(value))
             else:
@@ -51,26 +54,41 @@ class Arguments:
         self.pointer = ctypes.c_void_p(ctypes.addressof(self._list))
 
     def _copied(self, array):
-        """The address of a copy on the GPU of the whole memory that an array lies in, at the array's first byte."""
+        """The address of a copy on the GPU of the whole memory that an array lies in, at the array's first byte; the same
+        memory has one copy."""
         from numba import cuda
 
         whole = array if array.base is None or array.flags.c_contiguous else array.base
-        offset = array.__array_interface__["data"][0] - whole.__array_interface__["data"][0]
-        held = whole.reshape(-1).view(np.uint8)  # of types, too, that Numba does not know
-        there = cuda.to_device(held)
-        self._copies.append((there, held))
-        return there.__cuda_array_interface__["data"][0] + offset
+        at = whole.__array_interface__["data"][0]
+        if (at, whole.nbytes) not in self._copies:
+            held = whole.reshape(-1).view(np.uint8)  # of types, too, that Numba does not know
+            self._copies[at, whole.nbytes] = cuda.to_device(held), held
+        there, _ = self._copies[at, whole.nbytes]
+        return there.__cuda_array_interface__["data"][0] + array.__array_interface__["data"][0] - at
+
+    def _field(self, cuda, device, field):
+        """The bytes of a structure's field."""
+        if isinstance(field, bytes):
+            return field
+        return self._map(cuda, device, field) if hasattr(field, "box") else self._copied(field.to).to_bytes(8, "little")
 
     def _map(self, cuda, device, tensor):
-        room = (ctypes.c_uint8 * (driver.MAP_BYTES + driver.MAP_ALIGNMENT))()
+        """The bytes of a tensor map."""
+        room = self._aligned(bytes(driver.MAP_BYTES))
+        driver.TensorMapMaker(cuda, device, tensor).encode(ctypes.addressof(room), self._copied(tensor.array))
+        return bytes(room)
+
+    def _aligned(self, data):
+        """Bytes where a tensor map may lie."""
+        room = (ctypes.c_uint8 * (len(data) + driver.MAP_ALIGNMENT))()
         self._keep.append(room)
         at = -(-ctypes.addressof(room) // driver.MAP_ALIGNMENT) * driver.MAP_ALIGNMENT
-        driver.TensorMapMaker(cuda, device, tensor).encode(at, self._copied(tensor.array))
-        return (ctypes.c_uint8 * driver.MAP_BYTES).from_address(at)
+        ctypes.memmove(at, data, len(data))
+        return (ctypes.c_uint8 * len(data)).from_address(at)
 
     def fetch(self):
         """Copies every array back to where it came from."""
-        for there, held in self._copies:
+        for there, held in self._copies.values():
             there.copy_to_host(held)
 
 

@@ -12,6 +12,9 @@ REASONS: dict[tuple[str, str], str] = {
     ("copy_pipeline", "copy"): PREDICATED,
     ("atomic_kinds", "ld"): CONTENDED,
     ("atomic_kinds", "atom"): CONTENDED,
+    ("atomic_refs", "atom"): CONTENDED,
+    ("latch_and_semaphore", "ld"): CONTENDED,
+    ("latch_and_semaphore", "atom"): CONTENDED,
     ("spin_lock", "atom"): CONTENDED,
     ("lanes_in_turn", "atom"): CONTENDED,
 }

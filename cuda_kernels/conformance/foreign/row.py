@@ -19,9 +19,10 @@ class Foreign:
 
     name: of the row. language: "cuda", "triton" or "numba". source: the file's stem ("reduce": cuda/reduce.cu,
     reduce.ptx.xz); of Triton and Numba each kernel has its own PTX. entry: the kernel's name in the source, by default that
-    of the row. grid, block, shared_bytes (dynamic, per CTA), cluster (CTAs): the launch. make: a NumPy Generator ->
-    arguments, in the order of the .params: arrays for pointers (they are changed), numbers, TensorMaps. result: arguments
-    before the launch -> {index: what that array must become}; None where nothing is computed. tolerance: None where the
+    of the row. grid, block, shared_bytes (dynamic, per CTA), cluster (CTAs, or along each axis): the launch. make: a NumPy
+    Generator -> arguments, in the order of the .params: arrays for pointers (they are changed), numbers, TensorMaps,
+    Structures. result: arguments before the launch -> {key of `arrays_of`: what that array must become}; None where nothing
+    is computed. tolerance: None where the
     result is exact, or (relative, absolute) for how far a NumPy reference may be from it. approximate: the kernel uses
     functions that PTX does not define to the bit, so that GPUs need not agree to the bit either. compile: what the compiler
     must know (Triton: signature, constants, warps, stages; Numba: types). waits: lanes or CTAs wait for one another, which
@@ -38,7 +39,7 @@ class Foreign:
     result: Callable[[list], dict] | None
     entry: str = ""
     shared_bytes: int = 0
-    cluster: int = 1
+    cluster: int | tuple[int, int, int] = 1
     tolerance: tuple[float, float] | None = None
     approximate: bool = False
     compile: dict[str, Any] = field(default_factory=dict)
@@ -68,8 +69,9 @@ class Foreign:
     def wrong(self, before: list, after: list) -> list[str]:
         """What differs from the reference, one sentence per argument; empty if nothing does."""
         found = []
+        arrays = arrays_of(after)
         for i, wanted in (self.result(before) if self.result else {}).items():
-            got, wanted = np.asarray(array_of(after[i])), np.asarray(wanted)
+            got, wanted = arrays[str(i)], np.asarray(wanted)
             if got.shape != wanted.shape:
                 found.append(f"argument {i}: shape {got.shape}, not {wanted.shape}")
                 continue
@@ -89,19 +91,37 @@ def differing(got: np.ndarray, wanted: np.ndarray, tolerance: tuple[float, float
     >>> differing(np.array([1.0, np.nan, 2.0]), np.array([1.0, np.nan, 2.1]), None).tolist()
     [False, False, True]
     """
-    g, w = (x if x.dtype.kind in "iub" else x.astype(np.float64) for x in (got, wanted))
-    if g.dtype.kind != "f" and w.dtype.kind != "f":
+    g, w = (x if x.dtype.kind in "iubc" else x.astype(np.float64) for x in (got, wanted))
+    if g.dtype.kind in "iub" and w.dtype.kind in "iub":
         return g != w
     if tolerance is None:
         return ~((g == w) | (np.isnan(g) & np.isnan(w)))
     return ~np.isclose(g, w, *tolerance, equal_nan=True)
 
 
-def array_of(argument: Any) -> Any:
-    """The array behind an argument: of a TensorMap its own, an array itself; None for a number."""
-    if isinstance(argument, np.ndarray):
-        return argument
-    return getattr(argument, "array", None)
+class Structure(list):
+    """An argument that is a structure: its fields, as `simlayout.ptx` has them, and {name: array} of what they point to."""
+
+    def __init__(self, fields: list, arrays: dict[str, np.ndarray]):
+        super().__init__(fields)
+        self.arrays = arrays
+
+
+def arrays_of(arguments: list) -> dict[str, np.ndarray]:
+    """{key: array} of what arguments point to. The key is the number of the argument, with the array's name in a structure;
+    a TensorMap has its own array, and a number none.
+
+    >>> x = np.zeros(2)
+    >>> list(arrays_of([7, x, Structure([b"", x], {"A": x})]))
+    ['1', '2.A']
+    """
+    found = {}
+    for i, argument in enumerate(arguments):
+        if isinstance(argument, Structure):
+            found |= {f"{i}.{name}": array for name, array in argument.arrays.items()}
+        elif isinstance(argument, np.ndarray) or hasattr(argument, "array"):
+            found[str(i)] = argument if isinstance(argument, np.ndarray) else argument.array
+    return found
 
 
 def flat(array: np.ndarray) -> list:

@@ -5,7 +5,7 @@ from functools import partial
 import ml_dtypes
 import numpy as np
 
-from cuda_kernels.conformance.foreign.row import Foreign, array_of
+from cuda_kernels.conformance.foreign.row import Foreign
 from cuda_kernels.conformance.foreign.rows_blocks import ints, normal
 from cuda_kernels.conformance.foreign.rows_tensor import operands, product
 from simlayout.hardware import TensorMap
@@ -29,7 +29,7 @@ def _bits(x):
 
 
 def _edges_of(args):
-    inside = array_of(args[0]).view(np.int16)
+    inside = args[0].array.view(np.int16)
     padded = np.zeros((4 + 28 + 16, 8 + 52 + 24), np.int16)
     padded[4:32, 8:60] = inside
     seen = np.stack([[padded[16 * j : 16 * j + 16, 24 * i : 24 * i + 24] for i in range(3)] for j in range(2)])
@@ -99,7 +99,7 @@ def _multicast(rng):
 
 
 def _multicast_of(args):
-    x, out = array_of(args[0]).astype(np.int64), np.zeros((4, 64), np.int64)
+    x, out = args[0].array.astype(np.int64), np.zeros((4, 64), np.int64)
     for cta in range(4):
         for i in range(3):
             box = x[cta // 2 * 16 : cta // 2 * 16 + 16, i * 16 : i * 16 + 16].reshape(-1)
@@ -109,7 +109,7 @@ def _multicast_of(args):
 
 
 ROWS = (
-    cuda("tma_transpose", grid=(3, 2, 1), make=_transposed, result=lambda a: {1: array_of(a[0]).T}),
+    cuda("tma_transpose", grid=(3, 2, 1), make=_transposed, result=lambda a: {1: a[0].array.T}),
     cuda("tma_edges", grid=(3, 2, 1), block=(64, 1, 1), make=_edges, result=_edges_of),
     cuda("tma_negative", grid=(3, 2, 1), block=(64, 1, 1), make=_edges, result=None, refused="negative coordinates"),
     cuda("bulk_reduce", grid=(3, 1, 1), block=(64, 1, 1), make=_sums, result=_sums_of),
@@ -121,7 +121,7 @@ ROWS = (
     cuda("wgmma_registers", grid=(1, 1, 1), make=lambda r: operands(64, 64, 64, ml_dtypes.bfloat16, np.float32, r)[:3],
          result=product, tolerance=(1e-3, 1e-3)),
     cuda("wgmma_tma", block=(256, 1, 1), shared_bytes=3 * 16384 + 8192 + 48, make=_tma_product,
-         result=lambda a: {2: array_of(a[0]).astype(float) @ array_of(a[1]).astype(float).T}, tolerance=(2e-3, 2e-3)),
+         result=lambda a: {2: a[0].array.astype(float) @ a[1].array.astype(float).T}, tolerance=(2e-3, 2e-3)),
     cuda("cluster_sum", grid=(8, 1, 1), block=(64, 1, 1), cluster=4,
          make=lambda r: [ints(r, 512), np.zeros(512, np.int32), np.zeros(2, np.int32)], result=_cluster_sum),
     cuda("cluster_histogram", grid=(4, 1, 1), cluster=2,

@@ -161,7 +161,8 @@ class Instruction:
 
     modifiers: without dots, such as ("shared::cta", "b32"); operands: as written, but those of a call are always returns
     (Arguments), callee, parameters (Arguments), and a table where there is one; guard: None where it is always executed;
-    line, column: of its first character, from 1; site: None before the first `.loc`; text: as it stands in the module.
+    line, column: of its first character, from 1; site: None before the first `.loc`; text: as it stands in the module;
+    used_bytes: the mask of `.pragma "used_bytes_mask MASK"` ahead of it, a bit for each byte that is loaded, or None.
     """
 
     opcode: str
@@ -172,6 +173,7 @@ class Instruction:
     column: int
     site: Site | None
     text: str
+    used_bytes: int | None = None
 
     @property
     def name(self) -> str:

@@ -12,7 +12,7 @@
 """
 
 import re
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, MutableMapping, Sequence
 
 from simlayout.machine.ptx.parser.constants import number
 from simlayout.machine.ptx.parser.declarations import LINKAGES, SPACES, declarator, kind, linked, parameters, registers
@@ -32,6 +32,7 @@ from simlayout.machine.ptx.syntax import (
     Symbol,
 )
 
+_USED_BYTES = re.compile(r"used_bytes_mask\s+(0[xX][0-9a-fA-F]+|[0-9]+)")
 _OPCODE = re.compile(r"[A-Za-z][A-Za-z0-9_]*(?:\.[A-Za-z0-9_]+(?:::[A-Za-z0-9_]+)*)*\Z")
 _MODIFIER = re.compile(r"\.(?:[A-Za-z_]|[0-9]+[A-DF-Za-df-z])")
 _STATEMENT = "an instruction, a label, a declaration or '}'"
@@ -51,6 +52,7 @@ class Body:
         self.refer = refer
         self.scope = scope
         self.pragmas: list[str] = []
+        self.used_bytes: int | None = None               # of the next instruction
         self.depth = 0
         self.operands = Operands(tokens, scope, sizes)
         self.site: Site | None = None
@@ -107,7 +109,8 @@ class Body:
         tokens.at += 1
         line, column = tokens.place(first)
         text = tokens.text[tokens.starts[first]:tokens.starts[semicolon] + 1]
-        body.append(Instruction(opcode, modifiers, operands, guard, line, column, self.site, text))
+        body.append(Instruction(opcode, modifiers, operands, guard, line, column, self.site, text, self.used_bytes))
+        self.used_bytes = None
 
     def _opcode(self) -> tuple[str, tuple[str, ...]]:
         tokens, words = self.tokens, self.tokens.words
@@ -218,10 +221,18 @@ class Body:
             self._variables()
         elif word == ".pragma":
             tokens.at += 1
-            self.pragmas += tokens.strings()
+            self._pragma(tokens.strings())
             tokens.require(";")
         else:
             tokens.fail(_STATEMENT)
+
+    def _pragma(self, strings: Sequence[str]) -> None:
+        for string in strings:
+            found = _USED_BYTES.fullmatch(string)
+            if found:
+                self.used_bytes = int(found[1], 0)
+            else:
+                self.pragmas.append(string)
 
     def _variables(self) -> None:
         tokens = self.tokens

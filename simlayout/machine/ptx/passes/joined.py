@@ -3,7 +3,9 @@
 Seen in the SASS of ptxas 13.0 and 13.5: it joins accesses of one size, with one base register and no guard, in groups of
 four and of two parts, if it knows that the whole is aligned, and if nothing in between may touch shared memory. Of a group
 of four it loads all when three are wanted; of two loads from one place it keeps one. A load of a vector is its elements that
-something reads: of `ld.v4` with two of them, it may make one of 8 bytes, or two of 4. Stores are joined if no other store
+something reads: of `ld.v4` with two of them, it may make one of 8 bytes, or two of 4. Where the compiler ahead of it says
+which bytes are used (`used_bytes_mask`), and not all are, what it makes of several elements stays apart from other loads.
+Stores are joined if no other store
 comes between them, not even of the same base, but for those of their group of four. All are executed one by one here, but
 counted as what they become.
 """
@@ -58,7 +60,8 @@ def joined(names) -> dict[int, tuple[Joined, ...]]:
 @dataclass(frozen=True)
 class _Parts:
     """A load or store as what may be joined. size: bytes of a part; wanted: where they are, from its start on; total: bytes
-    of all. base, offset: see `_place`."""
+    of all. base, offset: see `_place`. mask: of the bytes that are used, where it keeps the load apart from those with
+    another one; else 0."""
 
     statement: syntax.Instruction
     size: int
@@ -66,6 +69,7 @@ class _Parts:
     total: int
     base: str
     offset: int
+    mask: int = 0
 
     @property
     def store(self):
@@ -103,13 +107,26 @@ def _parts(statement, names, halves):
         return None
     if statement.guard is not None and not narrow:
         return None
-    return _Parts(statement, size, tuple(wanted), total, base, offset)
+    return _Parts(statement, size, tuple(wanted), total, base, offset, _apart(statement.used_bytes, size, wanted, total))
+
+
+def _apart(mask, size, wanted, total):
+    """The mask of a load's bytes that are used if it keeps the load apart, else 0: not all bytes are used, and one access
+    loads several of the parts.
+
+    >>> _apart(0xF0FF, 4, [0, 4, 12], 16) == 0xF0FF, _apart(0xF00F, 4, [0, 12], 16), _apart(0xFFFF, 4, [0, 4, 12], 16)
+    (True, 0, 0)
+    """
+    if mask is None or mask & (1 << total) - 1 == (1 << total) - 1:
+        return 0
+    pair = len(wanted) == 2 and wanted[1] == wanted[0] + size and wanted[0] % (2 * size) == 0
+    return mask if pair or len(wanted) > 2 else 0
 
 
 def _runs(body, names, halves):
     """(bytes, [_Parts]) of every run of parts with one size and base in a basic block between which nothing else touches
     shared memory, and of stores nothing but one group of parts. A guarded load is a run of its own."""
-    run, stores = {}, False                              # (bytes, base) -> [_Parts]
+    run, stores = {}, False                              # (bytes, base, mask) -> [_Parts]
     for statement in body:
         parts = _parts(statement, names, halves)
         if parts is not None and statement.guard is not None:
@@ -119,7 +136,7 @@ def _runs(body, names, halves):
             yield from _by_size(run)
             run, stores = {}, parts is not None and parts.store
         if parts is not None:
-            run.setdefault((parts.size, parts.base), []).append(parts)
+            run.setdefault((parts.size, parts.base, parts.mask), []).append(parts)
         if isinstance(statement, syntax.Instruction) and statement.opcode != "st":
             for key in [key for key in run if _defines(statement, key[1])]:
                 yield key[0], run.pop(key)
@@ -127,7 +144,7 @@ def _runs(body, names, halves):
 
 
 def _by_size(run):
-    return [(size, parts) for (size, _), parts in run.items()]
+    return [(size, parts) for (size, *_), parts in run.items()]
 
 
 def _goes_on(run, parts, stores):
@@ -138,7 +155,7 @@ def _goes_on(run, parts, stores):
     (key, before), = run.items()
     group = min(max(GROUPS) * parts.size, MOST_BYTES)
     there = {one.offset + at for one in before for at in one.wanted}
-    return (key == (parts.size, parts.base) and parts.offset // group == before[0].offset // group
+    return (key == (parts.size, parts.base, 0) and parts.offset // group == before[0].offset // group
             and there.isdisjoint(parts.offset + at for at in parts.wanted))
 
 
