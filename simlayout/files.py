@@ -141,7 +141,8 @@ def _temporary_beside(path, named):
         name = path.parent / f".{path.name}.{token_hex(4)}"
         return os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666), name
     except FileNotFoundError:
-        raise SimlayoutError(f"cannot write {named}: there is no folder {path.parent}: make it first") from None
+        why = f"{path.parent} takes no files" if path.parent.is_dir() else f"there is no folder {path.parent}: make it first"
+        raise SimlayoutError(f"cannot write {named}: {why}") from None
     except (OSError, ValueError) as error:
         raise SimlayoutError(f"cannot write {named}: {getattr(error, 'strerror', None) or error}") from None
 

@@ -126,8 +126,8 @@ def copy(lesson, folder, text, force=False):
             same = path.read_bytes() == text.encode()
         if same:
             return path
-        raise SimlayoutError(f"{path} is there and was changed: it may hold your answers; copy --to another folder, or "
-                             "--force to overwrite it")
+        raise SimlayoutError(f"{path} is there, and differs from this copy: it may hold your answers; copy --to "
+                             "another folder, or --force to overwrite it")
     make_folder(folder)
     write_whole(path, text)
     return path

@@ -4,8 +4,9 @@ only names a kernel of these; it brings no path."""
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from simlayout.errors import SimlayoutError
+from simlayout.errors import SimlayoutError, brief
 from simlayout.explorer.pictures import pictures
+from simlayout.wording import meant
 
 NO_BANKS = {"cp.async.bulk": "TMA moves whole boxes past the load-store unit: no lanes, so no bank conflicts",
             "wgmma": "the tensor core reads both operands itself: every layout that it accepts takes as many wavefronts"}
@@ -26,7 +27,8 @@ class Sources:
     def plan(self, name):
         """The plan of a kernel. Raises SimlayoutError for a name that is none."""
         if name not in self.kernels:
-            raise SimlayoutError(f"no kernel {name[:40]!r}; there are {', '.join(self.kernels) or 'none here'}")
+            raise SimlayoutError(f"unknown kernel {brief(name)}{meant(name[:40], self.kernels)}; known: "
+                                 f"{', '.join(self.kernels) or 'none here'}")
         return self.kernels[name].plan
 
     def parts(self, name):
@@ -48,7 +50,7 @@ def plan_rows(name, sources):
     >>> plan_rows("x", Sources())
     Traceback (most recent call last):
     ...
-    simlayout.errors.SimlayoutError: no kernel 'x'; there are none here
+    simlayout.errors.SimlayoutError: unknown kernel 'x'; known: none here
     """
     plan = sources.plan(name)
     places = {a.name: (i, j, a) for i, part in enumerate(sources.parts(name)) for j, a in enumerate(part)}

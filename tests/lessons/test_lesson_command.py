@@ -43,7 +43,7 @@ def test_a_lesson_is_copied_whole_and_a_changed_copy_is_kept(tmp_path, capsys):
     assert main(wanted) == 0                                     # the same again: nothing to lose
     path.write_text("my answers")
     assert main(wanted) == 2 and path.read_text() == "my answers"
-    assert "was changed: it may hold your answers" in capsys.readouterr().err
+    assert "differs from this copy: it may hold your answers" in capsys.readouterr().err
     assert main([*wanted, "--force"]) == 0 and path.read_text() == lesson(3).notebook
     assert [p.name for p in tmp_path.iterdir()] == [path.name]
     assert main(["lesson", "1", "--language", "zh", "--to", str(tmp_path), "--no-open"]) == 0
@@ -84,7 +84,7 @@ def test_a_copy_installs_from_the_source_that_it_was_given(source, tmp_path, cap
     assert main(["lesson", "2", "--to", str(tmp_path), "--source", source, "--json"]) == 0       # the same again
     capsys.readouterr()
     assert main(["lesson", "2", "--to", str(tmp_path), "--no-open"]) == 2                        # another one
-    assert "was changed" in capsys.readouterr().err
+    assert "differs from this copy" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("arguments, part", [

@@ -3,6 +3,7 @@
 import errno
 import os
 import stat
+from pathlib import Path
 
 import pytest
 
@@ -64,6 +65,12 @@ def test_what_fails_half_way_leaves_the_old_file_and_no_other(tmp_path, monkeypa
     with pytest.raises(raised):
         write_whole(path, "new")
     assert path.read_text() == "old" and [p.name for p in tmp_path.iterdir()] == ["a.json"]
+
+
+@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="Linux has a folder that takes no files")
+def test_a_folder_that_is_there_is_not_asked_for():
+    with pytest.raises(SimlayoutError, match="^cannot write /proc/a.json: /proc takes no files$"):
+        check_writable("/proc/a.json")
 
 
 @pytest.mark.parametrize("name", ["none/a.json", "a\0b", "x" * 300, "", "file/a.json", "loop"])
