@@ -16,7 +16,7 @@ from simlayout.algebra.exact import box_arguments, box_point, exactly, pieces
 from simlayout.algebra.layout import check_points
 from simlayout.algebra.notation import as_layout
 from simlayout.drawn import drawn_by
-from simlayout.errors import LayoutError, UndefinedError, brief
+from simlayout.errors import AddressError, LayoutError, UndefinedError, brief
 from simlayout.hardware import analyze, arch_of, instruction
 from simlayout.hardware.banks.analysis import Analysis
 from simlayout.hardware.tables.arch import DEFAULT_ARCH, LANES
@@ -252,7 +252,13 @@ class Access(Shown):
         on = self.on(arch)
         if leading is not None:
             return analyze_copies(on, leading)
-        analysis = analyze(on.instruction, on.addresses(), arch=on.arch)
+        try:
+            analysis = analyze(on.instruction, on.addresses(), arch=on.arch)
+        except AddressError as error:
+            if self.lanes is not None:
+                raise
+            raise AddressError(f"{error}; access {self.name!r} has no lanes, so its tile takes tid itself: give them, "
+                               "as in lanes=lambda tid: (tid % 16, 8*(tid // 16))") from None
         return analysis if analysis.exact or self.source is None else replace(analysis, caveat=NO_LEADING)
 
     def on(self, arch: str | None) -> "Access":
@@ -269,8 +275,27 @@ class Access(Shown):
         return replace(self, tile=tile)
 
     def restricted(self, **sizes: int) -> "Access":
-        """The same access over fewer values of some loop variables."""
-        return replace(self, domain={**self.domain, **sizes})
+        """The same access over fewer values of some loop variables, or as many. Raises LayoutError for more, and for a name
+        that its domain does not have.
+
+        >>> loops = {"tid": 32, "k": 32}
+        >>> column = Access("column", "ld.shared.b32", "(32,32):(33,1)", lambda tid, k: (tid, k), loops, "f32")
+        >>> column.restricted(k=2).domain
+        {'tid': 32, 'k': 2}
+        >>> column.restricted(k=64)
+        Traceback (most recent call last):
+        ...
+        simlayout.errors.LayoutError: access 'column': k has 32 values, and is not restricted to 64
+        """
+        for name in sizes:
+            if name not in self.domain:
+                raise LayoutError(f"access {self.name!r} has no {name} in its domain, which has {', '.join(self.domain)}")
+        made = replace(self, domain={**self.domain, **sizes})
+        for name, size in sizes.items():
+            if size > self.domain[name]:
+                raise LayoutError(f"access {self.name!r}: {name} has {self.domain[name]} values, and is not restricted to "
+                                  f"{size}")
+        return made
 
     def instructions(self) -> int:
         """How many warp instructions the domain holds."""

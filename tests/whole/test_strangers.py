@@ -73,6 +73,8 @@ def test_a_function_takes_what_it_is_given_or_refuses_it_in_one_line_of_its_own(
     (lambda: sl.equivalent(LAYOUT, "row*64 + col"), r"formula\(text\) reads a formula, and tile\(text, domain\) one"),
     (lambda: sl.Access("a", "ldmatrix.x4", LAYOUT, "tid"), r"its lanes are a function .* lambda tid, k: .*, not 'tid'"),
     (lambda: sl.Access("a", "ldmatrix.x4", [1, 2]), r"its tile is a layout, its text, or a function .*, not \[1, 2\]"),
+    (lambda: sl.Access("a", "ldmatrix.x4", LAYOUT).analyze(), r"is misaligned.*; access 'a' has no lanes, .*: give"),
+    (lambda: sl.Access("a", "ldmatrix.x4", LAYOUT).restricted(k=1), "access 'a' has no k in its domain, which has tid"),
     (lambda: sl.analyze("ld.shared.b32", [2**70] * 32), "address 1180591620717411303424 is out of range"),
     (lambda: sl.analyze("ld.shared.b32", [0] * 31 + [None]), "so integers, not None"),
     (lambda: sl.plots.save(sl.Layout((4, 4)).plot(), 5), "name a file that ends in .svg or .png"),
