@@ -28,6 +28,7 @@ TABLE = np.arange(10, dtype=np.float64) ** 2
 def device():
     """numba-cuda runs on it while a test does."""
     device = SimulatedDevice("sm_90", "report")
+    gc.freeze()                                          # what other tests have left takes half a second to look through
     with NumbaOnDevice(device):
         yield device
         gc.collect()                                     # streams and events go with their device
