@@ -64,8 +64,10 @@ def sdist_and_wheel(tmp_path_factory):
     """The paths of the project's sdist, and of the wheel that was built from it."""
     pytest.importorskip("build", reason="needs build: pip install 'simlayout[test]'")
     from distributions import build
+    from once import made_once
 
-    return build(tmp_path_factory.mktemp("project") / "copy", tmp_path_factory.mktemp("dist"))
+    made = made_once(tmp_path_factory, "dist", lambda folder: build(tmp_path_factory.mktemp("project") / "copy", folder))
+    return next(made.glob("*.tar.gz")), next(made.glob("*.whl"))
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,7 @@ from zipfile import ZipFile
 
 import pytest
 from distributions import FILES, PACKAGES, outside, shipped
+from once import made_once
 
 from cuda_kernels.matmul.choose.trees import OF_GROUPS, PATH
 
@@ -20,9 +21,11 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def run(wheel, tmp_path_factory):
     """Runs `simlayout ...` of the installed wheel in a folder of its own; returns (what it printed, the folder)."""
-    site, here = tmp_path_factory.mktemp("site"), tmp_path_factory.mktemp("here")
-    options = "-q", "--no-compile", "--no-deps", "--no-index"
-    subprocess.run([sys.executable, "-m", "pip", "install", *options, "--target", site, wheel], check=True, env=outside())
+    def install(site):
+        options = "-q", "--no-compile", "--no-deps", "--no-index", "--target", site
+        subprocess.run([sys.executable, "-m", "pip", "install", *options, wheel], check=True, env=outside())
+
+    site, here = made_once(tmp_path_factory, "site", install), tmp_path_factory.mktemp("here")
 
     def run(*arguments, program=("-c", MAIN)):
         done = subprocess.run([sys.executable, *program, *arguments], cwd=here, env=outside(PYTHONPATH=str(site)),
