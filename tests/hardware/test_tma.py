@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simlayout.algebra.swizzle_modes import SWIZZLE_MODES
+from simlayout.algebra.swizzle_modes import EVERY_MODE, SWIZZLE_MODES
 from simlayout.errors import AddressError, LayoutError
 from simlayout.hardware.matrix.tma import TensorMap, swizzled
 
@@ -152,3 +152,13 @@ def test_what_does_not_fit_a_map_is_refused():
         tensor.scatter((0, 0), np.zeros((8, 32), np.float16))
     with pytest.raises(LayoutError, match="no array"):
         TensorMap(**GOOD).gather((0, 0))
+
+
+@pytest.mark.parametrize("swizzle", EVERY_MODE)
+def test_the_map_of_an_array_takes_every_swizzle(swizzle):
+    assert TensorMap.of(np.zeros((64, 64), np.float16), (8, 64), swizzle).swizzle == swizzle
+
+
+def test_a_swizzle_by_its_name_in_the_command_line_is_answered_with_its_number():
+    with pytest.raises(LayoutError, match="swizzle of 128B bytes; there are 0, 32, 64, 128, "):
+        TensorMap.of(np.zeros((64, 64), np.float16), (64, 64), "128B")

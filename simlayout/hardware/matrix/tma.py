@@ -128,7 +128,7 @@ class TensorMap:
 
     @classmethod
     @typed(LayoutError, own=("array",))
-    def of(cls, array: np.ndarray, box: Sequence[int], swizzle: int = 128, dtype: AnyDType | None = None,
+    def of(cls, array: np.ndarray, box: Sequence[int], swizzle: int | str = 128, dtype: AnyDType | None = None,
            fill: str = "zero") -> "TensorMap":
         """The map of a NumPy array whose last axis is contiguous; box innermost first. dtype: for types that NumPy lacks,
         held in unsigned integers of their size.
