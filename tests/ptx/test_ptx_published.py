@@ -1,4 +1,4 @@
-"""Data and flags that are strong accesses alone: a fence that is missing between the two stores is told."""
+"""Data and flags that are strong accesses alone: a fence missing between the two stores, or the two loads, is told."""
 
 import numpy as np
 import pytest
@@ -65,6 +65,12 @@ FENCED = {
     "an atomic that releases": {"set": "atom.release.gpu.{space}.exch.b32 %r5, [{at}], 1;"},
 }
 
+ACQUIRED = {
+    "membar": {"read": "membar.gl; " + PARTS["read"]},
+    "a load that acquires": {"wait": "ld.acquire.gpu.{space}.u32 %r3, [{at}];"},
+    "a wait by atomics": {"wait": "atom.{space}.or.b32 %r3, [{at}], 0;"},           # behind which no fence is asked for
+}
+
 UNFENCED = {
     "nothing": {},
     "a fence that comes too early": {"store": "membar.gl; " + PARTS["store"]},
@@ -81,9 +87,20 @@ UNFENCED = {
 
 
 @pytest.mark.parametrize("where", WHERE)
+@pytest.mark.parametrize("reader", ACQUIRED.values(), ids=ACQUIRED)
 @pytest.mark.parametrize("parts", FENCED.values(), ids=FENCED)
-def test_a_fence_between_data_and_flag_orders_them(parts, where):
-    assert not found(where, **parts) and not found(where, together=True, **parts)
+def test_fences_between_the_two_stores_and_the_two_loads_order_them(parts, reader, where):
+    assert not found(where, **parts, **reader) and not found(where, together=True, **parts, **reader)
+
+
+@pytest.mark.parametrize("where", WHERE)
+@pytest.mark.parametrize("late", [{}, {"read": PARTS["read"] + " membar.gl;"}])
+@pytest.mark.parametrize("parts", FENCED.values(), ids=FENCED)
+def test_a_fence_that_is_missing_between_the_two_loads_is_told(parts, late, where):
+    for together in (False, True):
+        hazard, = found(where, together=together, **parts, **late)
+        assert hazard.kind == "missing fence" and "between the load that has waited for it and this one" in hazard.text
+        assert hazard.second.instruction.startswith("ld.volatile") and hazard.bytes[0] == 4
 
 
 @pytest.mark.parametrize("where", WHERE)
@@ -93,13 +110,13 @@ def test_a_fence_that_is_missing_between_data_and_flag_is_told(parts, where):
         hazard, = found(where, together=together, **parts)
         assert hazard.kind == "missing fence" and hazard.first.instruction.startswith("st.volatile")
         assert hazard.second.instruction.startswith("ld.volatile") and "put a membar.gl between them" in hazard.text
-        assert len(hazard.bytes) == 4 and hazard.bytes[0] == 4
+        assert len(hazard.bytes) == 4 and hazard.bytes[0] == 4 and "between these two stores" in hazard.text
 
 
 @pytest.mark.parametrize("where", WHERE)
 @pytest.mark.parametrize("parts", [{"fence": "membar.cta;"}, {"set": "st.release.cta.{space}.u32 [{at}], 1;"}])
 def test_a_fence_of_the_block_is_enough_within_it_alone(parts, where):
-    kinds = [hazard.kind for hazard in found(where, **parts)]
+    kinds = [hazard.kind for hazard in found(where, read="membar.cta; " + PARTS["read"], **parts)]
     assert bool({"missing fence", "global race"}.intersection(kinds)) == (where == "CTAs") and len(kinds) <= 2
 
 

@@ -27,8 +27,8 @@ KINDS = {
                   f"put a {LANES_SYNC} between them{OF_OTHER_WARPS}"),
     "early write": ("{second} writes {bytes}, which {first} may still be reading ({detail})",
                     "wait for that group where it was issued, then let the writer wait for who waited"),
-    "missing fence": ("{second} reads {bytes}, which {first} of CTA {first.cta} stored, and knows so by {flag}, which a GPU "
-                      "may show first: no fence lies between these two", "put a membar.gl between them"),
+    "missing fence": ("{second} reads {bytes}, which {first} of CTA {first.cta} stored, and knows so by {flag}: no fence "
+                      "lies between {between}, so a GPU may show the flag first", "put a membar.gl between them"),
     "missing proxy fence": ("{second} {does} {bytes} through the async proxy, {first} wrote them through the generic one, "
                             "and no fence lies between", "put a fence.proxy.async after the writes, before the barrier"),
     "stale read": ("{second} reads {bytes} through the cache of what no thread writes, and {first} of CTA {first.cta} has "

@@ -155,7 +155,7 @@ class OrderTwins:
         of global memory."""
         if self._publishes(address):
             if self.doing.waits:
-                self.running.published.saw(address, found, self.cta.clocks, LANES * self.number + lane)
+                self.running.published.saw(address, found, self.cta.clocks, LANES * self.number + lane, False)
             self._publish(address, lane, left, order, self.running.published.found(address, found), False)
         place = self.cta.launch.counters.at(address)
         last = place.releases[-1] if place.releases and place.releases[-1].value == found else None
@@ -192,14 +192,16 @@ class OrderTwins:
         """A lane reads a value: a flag that it waits for, or data, of which it may know by a flag alone."""
         clocks, thread = self.cta.clocks, LANES * self.number + lane
         if self.doing.waits:
-            self.running.published.saw(address, value, clocks, thread)
+            self.running.published.saw(address, value, clocks, thread, True)
             return
         found = self.running.published.unfenced(address, value, self.cta, thread)
         if found is None or self._knows_of(found[0], lane):
             return
-        data, flag = found
+        data, flag, fenced = found
+        between = "the load that has waited for it and this one" if fenced else "these two stores"
         bytes, memory = self.bytes_at(address, len(value))
-        self.cta.launch.log.add("missing fence", data.place, self.place([lane]), bytes, memory, flag=flag.place)
+        self.cta.launch.log.add("missing fence", data.place, self.place([lane]), bytes, memory, flag=flag.place,
+                                between=between)
 
     def _knows_of(self, store, lane):
         """Whether a Store happens before what a lane does now."""

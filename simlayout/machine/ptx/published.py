@@ -6,13 +6,14 @@ two stores, a GPU may make the flag seen first. Nothing shows here, where stores
 So what a thread that sees a flag would know if all stores were fenced is kept beside what it does know (`clocks`). Where it
 reads data that it would know alone, a fence is missing. The flag is what a thread has waited for (`passes.waits`), or what
 an atomic has found that asks for others (`passes.atomic_values`); data are what strong stores have written: atomics mostly
-count something, and may be seen in any order. That the reader fences as well is not asked for: it has read the flag before
-it goes on.
+count something, and may be seen in any order. If the stores are fenced, and who has waited in a loop reads data of which it
+does not know, its own fence is missing. Behind an atomic none is asked for: the last block that counts has none in the CUDA
+C++ Programming Guide.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -59,12 +60,21 @@ def _covers(known, store):
     return store.epoch < met[store.thread // LANES] or clock[0, store.thread] >= store.epoch
 
 
+class Seen(NamedTuple):
+    """A Store that somebody has seen: by which thread, in which epoch; waited: whether in a loop that waits for it."""
+
+    store: Store
+    thread: int
+    epoch: int
+    waited: bool
+
+
 class Published:
     """Of a launch. Addresses: as of `ordering`."""
 
     def __init__(self) -> None:
         self._last: dict[Any, Store] = {}
-        self._seen: dict[int, dict[Any, tuple[Store, int, int]]] = {}     # by serial: what was seen, by whom, in which epoch
+        self._seen: dict[int, dict[Any, Seen]] = {}                       # by serial
 
     def found(self, address: Any, value: bytes) -> Store | None:
         """The Store that has left a value at an address."""
@@ -75,28 +85,29 @@ class Published:
         """A Store at an address."""
         self._last[address] = store
 
-    def saw(self, address: Any, value: bytes, clocks: Any, thread: int) -> None:
-        """A thread that waits for a value at an address, or asks for it, has read it."""
+    def saw(self, address: Any, value: bytes, clocks: Any, thread: int, waited: bool) -> None:
+        """A thread that waits for a value at an address (waited), or asks for it by an atomic, has read it."""
         store = self.found(address, value)
         if store is not None and (store.home[0], store.thread // LANES) != (clocks.serial, thread // LANES):
             seen = self._seen.setdefault(clocks.serial, {})
             seen.pop(address, None)
-            seen[address] = store, thread, clocks.epochs[thread // LANES]
+            seen[address] = Seen(store, thread, clocks.epochs[thread // LANES], waited)
             if len(seen) > MOST:
                 del seen[next(iter(seen))]
 
-    def unfenced(self, address: Any, value: bytes, cta: Any, thread: int) -> tuple[Store, Store] | None:
-        """(data, flag) where a thread of a Cta reads data at an address of which it knows by a flag alone, and no fence lies
-        between the two stores; else None."""
+    def unfenced(self, address: Any, value: bytes, cta: Any, thread: int) -> tuple[Store, Store, bool] | None:
+        """(data, flag, whether a fence lies between the two stores) where a thread of a Cta reads data at an address of
+        which it may know by a flag alone, and a fence may be missing; else None."""
         clocks = cta.clocks
         data, seen = self.found(address, value), self._seen.get(clocks.serial)
         if not seen or data is None or not data.data or address in seen:
             return None
-        for flag, by, epoch in seen.values():
+        found = None
+        for flag, by, epoch, waited in seen.values():
             if by == thread or clocks.ordered(np.array([by]), epoch, np.array([thread]))[0]:
                 would, does = flag.hands_on(data, home_of(cta))
-                if does:
+                if does and not waited:
                     return None
-                if would:
-                    return data, flag
-        return None
+                if does or would and found is None:
+                    found = data, flag, does
+        return found
