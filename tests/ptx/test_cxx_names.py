@@ -127,3 +127,9 @@ def test_an_array_of_other_elements_than_the_name_of_a_kernel_says_is_refused_wi
 ])
 def test_arrays_whose_bytes_a_kernel_may_well_take_for_its_elements_pass(types, dtype):
     sl.ptx.load(module("ret;", ["u64"], f"_Z1k{types}")).entry().run(1, 1, np.zeros(4, dtype))
+
+
+def test_the_tags_of_numbas_names_are_read_over():
+    tagged = "_ZN8__main__6doubleB2v1B12cw51cXTLSUwvEPfi"
+    assert cxx_name(tagged) == "__main__::double" and parameter_types(tagged) == ["float*", "int"]
+    assert cxx_name("_Z4swapB5cxx11IiEvPT_S1_") == "swap<int>" and cxx_name("_Z1fB9shortEv") == "_Z1fB9shortEv"

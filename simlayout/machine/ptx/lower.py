@@ -246,7 +246,7 @@ class Lowering:
             if name in open_:
                 if not any(pointers[open_.index(name):]):
                     call = next(i for i in self.names[open_[-1]].function.body if _callee(i) == name)
-                    reason = str(recursion(name, "" if open_[-1] == name else f" by way of {open_[-1]}", self._where(call)))
+                    reason = str(recursion(name, None if open_[-1] == name else open_[-1], self._where(call)))
                     self.faults.append(Fault(call.name, call.line, call.column, reason))
                     return
                 self.names[name].inside = self.names[name].inside or self.new_row()

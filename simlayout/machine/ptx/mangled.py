@@ -112,6 +112,8 @@ class Mangled:
         name = self._text[sized.end():self._at]
         if len(name) != int(sized[1]):
             raise Unread
+        while self._accept("B"):                         # an <abi-tag>, as Numba's names have
+            self._source()
         return "(anonymous namespace)" if name.startswith("_GLOBAL__N_") else name
 
     def _template(self, of_function):

@@ -5,6 +5,7 @@ import numpy as np
 from simlayout.errors import TOGETHER, MachineError
 from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.ptx import syntax
+from simlayout.machine.ptx.cxx_names import brief_name
 from simlayout.machine.ptx.opcodes import lacking
 from simlayout.machine.ptx.opcodes.builtins import BUILTINS
 from simlayout.wording import counted
@@ -115,10 +116,11 @@ class Call:
         return _spread(warp, part, ways)
 
 
-def recursion(name, way="", call=None):
-    """The MachineError of a function that calls itself. call: the file and line of the call, where it is not told anyway."""
-    where = "" if call is None else f"{call[0]}:{call[1]}: "
-    return MachineError(f"{where}{name} calls itself{way}, and the machine runs no recursion: write a loop")
+def recursion(name, by=None, call=None):
+    """The MachineError of a function that calls itself, by way of another one or None. call: the file and line of the call,
+    where it is not told anyway."""
+    where, way = "" if call is None else f"{call[0]}:{call[1]}: ", "" if by is None else f" by way of {brief_name(by)}"
+    return MachineError(f"{where}{brief_name(name)} calls itself{way}, and the machine runs no recursion: write a loop")
 
 
 def bra(instruction, names):
