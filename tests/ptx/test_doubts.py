@@ -40,9 +40,10 @@ def programs(draw):
     """PTX of loads, stores, barriers, shuffles, branches and traps, whose addresses depend on thread and CTA."""
     lines = []
     for number in range(draw(st.integers(1, 9))):
-        kind = draw(st.sampled_from(["load", "store", "load", "store", "bar", "sync", "shfl", "exit", "local", "trap"]))
+        kind = draw(st.sampled_from(["load", "store", "load", "store", "red", "bar", "sync", "shfl", "exit", "local",
+                                     "trap"]))
         by, plus, more = (draw(st.integers(0, 3)) for _ in range(3))
-        width = draw(st.sampled_from(["u32", "u32", "u16", "u8", "v2.u32"]))
+        width = "u32" if kind == "red" else draw(st.sampled_from(["u32", "u32", "u16", "u8", "v2.u32"]))
         step = 8 if width[0] == "v" else 4
         words = WORDS // 2 if step == 8 else WORDS
         guard = draw(st.sampled_from(["", "", "@%p1 ", "@!%p1 "]))
@@ -77,7 +78,10 @@ def programs(draw):
             cached = draw(st.sampled_from(["", "", ".nc"])) if name == "global" else ""
             values = "{%r8, %r1}" if width[0] == "v" else "%r8"
             load = f"    {guard}ld.{name}{cached}.{width} {values.replace('%r1', '%r5')}, [{place}];"
-            lines.append(load if kind == "load" else f"    {guard}st.{name}.{width} [{place}], {values};")
+            changes = "red" if kind == "red" else "st"
+            operation = draw(st.sampled_from([".add", ".max", ".xor"])) if kind == "red" else ""
+            lines.append(load if kind == "load" else f"    {guard}{changes}.{name}{operation}.{width} [{place}], {values};"
+                         .replace("xor.u32", "xor.b32"))
         if skip:
             lines.append(f"SKIP{number}:")
     return HEAD + "\n".join(lines) + "\n    ret;\n}\n"
@@ -142,8 +146,8 @@ TILE = """
 """
 
 
-def steps_of(monkeypatch, text):
-    """(how often the shadows were used, the array) of a launch of 64 threads."""
+def steps_of(monkeypatch, text, ctas=1, more=()):
+    """(how often the shadows were used, the array) of a launch of 64 threads per CTA. more: arguments behind the array."""
     seen, made = [], run.in_two_steps
 
     def counted(attempt, program, compiled):
@@ -151,7 +155,7 @@ def steps_of(monkeypatch, text):
 
     monkeypatch.setattr(run, "in_two_steps", counted)
     array = np.arange(64, dtype=np.uint32)
-    trace = load(text).entry().run(1, 64, array, hazards="report")
+    trace = load(text).entry().run(ctas, 64, array, *more, hazards="report")
     return seen, array, trace
 
 
@@ -173,9 +177,37 @@ def test_a_race_takes_two_and_memory_is_as_before_in_between(monkeypatch):
     assert set(array[32:].tolist()) <= set(range(64)) | {0xFFFFFFFF}
 
 
-def test_a_program_with_atomics_is_left_to_the_shadows():
-    text = TILE.format(between="atom.shared.add.u32 %r8, [%r4], 1;")
-    assert not doubts.is_plain(load(text).entry().program)
+def test_a_program_of_atomics_that_order_something_or_have_two_sizes_is_left_to_the_shadows():
+    for between, plain in (("atom.shared.add.u32 %r8, [%r4], 1;", True), ("red.cta.shared.add.u32 [%r4], 1;", True),
+                           ("red.global.add.u32 [%d1], 1;", True), ("red.cta.global.add.u32 [%d1], 1;", False),
+                           ("atom.acquire.gpu.global.add.u32 %r8, [%d1], 1;", False),
+                           ("red.global.add.u32 [%d1], 1; red.global.add.u64 [%d1], %d1;", False)):
+        assert doubts.is_plain(load(TILE.format(between=between)).entry().program) == plain
+
+
+COUNTED = """    .loc 1 1 1
+    {first}
+    {between}
+    .loc 1 2 1
+    {then}
+    ret;
+}}
+"""
+
+
+@pytest.mark.parametrize("first, between, then, told", [
+    ("@%p1 st.shared.u32 [s], %r1;", "bar.sync 0;", "red.shared.add.u32 [s], 1;", False),
+    ("@%p1 st.shared.u32 [s], %r1;", "", "red.shared.add.u32 [s], 1;", True),
+    ("@%p1 st.shared.u32 [s], %r1;", "bar.warp.sync -1;", "red.shared.add.u32 [s], 1;", True),
+    ("@%p1 st.global.u32 [%d1], %r1;", "bar.sync 0;", "red.global.add.u32 [%d1], 1;", True),   # of the next CTA's atomics
+    ("red.global.add.u32 [%d1], 1;", "bar.sync 0;", "@%p1 ld.global.u32 %r8, [%d1];", True),
+    ("red.global.add.u32 [%d1], 1;", "", "red.global.add.u32 [%d1], 1;", False),
+    ("red.global.add.u32 [%d1], 1;", "bar.sync 0;", "@%p1 ld.global.u32 %r8, [%d1+4];", False),
+])
+def test_atomics_race_with_plain_accesses_that_no_barrier_orders(monkeypatch, first, between, then, told):
+    text = HEAD + "    setp.eq.u32 %p1, %r1, 0;\n" + COUNTED.format(first=first, between=between, then=then)
+    seen, _, trace = steps_of(monkeypatch, text, 2, (None,))
+    assert bool(trace.hazards) == told and (told or seen == [{"quick": True}])
 
 
 def test_arrays_that_overlap_are_left_to_the_shadows():

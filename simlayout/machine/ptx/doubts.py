@@ -9,13 +9,14 @@ that was in doubt (`told_of`): of shared memory, where one CTA knows nothing of 
 of global memory at one after the other.
 
 Most launches of most kernels leave no doubt. What can be looked at like this are programs of plain loads and stores,
-arithmetic, shuffles, votes, barriers of the whole CTA and assertions.
+arithmetic, shuffles, votes, barriers of the whole CTA, assertions, and atomics that order nothing.
 """
 
 from dataclasses import replace
 
 import numpy as np
 
+from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.hazards.kinds import HazardLog, calls_of, located
 from simlayout.machine.hazards.units import in_shared
 
@@ -38,6 +39,12 @@ MOST_BYTES = 1 << 28
 MOST_INTERVALS = 1 << 16
 """Barriers that a CTA may pass: as many as are told apart."""
 
+SOME_OF_WARP, SEVERAL, ALL = 0x8000, 0xFFFF, np.uint64(0xFFFFFFFFFFFFFFFF)
+"""In the place of a thread: several of a warp, whose number is added, or of the CTA; and instead of everything: threads of
+several CTAs."""
+
+_SYNCS, _LOW = 0xFFFFFFFF, np.uint64(0xFFFF)
+
 _PLAIN = {"shfl", "vote", "match", "redux", "activemask", "elect", "nanosleep", "griddepcontrol"}
 """Opcodes of what the lanes of a warp do together without touching memory, and of what does nothing here."""
 
@@ -55,26 +62,32 @@ class TooLong(Exception):
 
 
 def is_plain(program):
-    """Whether a quick look understands all that a Program does."""
-    return all(step.lanewise is not None or step.jump is not None or step.memory is not None or step.meets is not None
-               or step.name.split(".")[0] in _PLAIN or step.name.startswith(("bar.warp", "barrier.warp"))
-               or step.compute is not None or step.moves is not None or step.stops for step in program.steps)
+    """Whether a quick look understands all that a Program does. Atomics of one size need no order among themselves."""
+    return len({step.updates for step in program.steps} - {0}) < 2 and all(map(_is_known, program.steps))
+
+
+def _is_known(step):
+    """Whether it understands what a Step does."""
+    return (step.lanewise is not None or step.jump is not None or step.memory is not None or step.meets is not None
+            or step.name.split(".")[0] in _PLAIN or step.name.startswith(("bar.warp", "barrier.warp"))
+            or step.compute is not None or step.moves is not None or step.stops or step.updates > 0)
 
 
 class Doubts:
     """In the place of a HazardLog: what is added to it is a Doubt. space: the GlobalSpace of the launch; goes_on: whether it
     does where an access may race.
 
-    wrote, read: uint64 [cells of global memory]: who did last, see `compiled.doubts`. doubted: int64 [steps], for each
-    access that may race 1 + the first CTA where it may; None where that is a Doubt at once.
+    wrote, read, updated: uint64 [cells of global memory]: who did last, the third by atomics, see `compiled.doubts`; where
+    there are none it has no cells. doubted: int64 [steps], for each access that may race 1 + the first CTA where it may;
+    None where that is a Doubt at once.
     """
 
     def __init__(self, program, space, goes_on):
         narrow = {step.memory.size for step in program.steps if step.memory is not None and step.memory.space != "param"}
-        self.cell = int(min(narrow, default=4)).bit_length() - 1
-        cells = (size_of(space) + 16 * space.count >> self.cell) + 1
-        self.wrote, self.read = (np.zeros(cells, np.uint64) for _ in range(2))
-        self._shared, self._cta = None, None
+        updates = {step.updates for step in program.steps} - {0}
+        self.cell = int(min(narrow | updates, default=4)).bit_length() - 1
+        self._shared, self._cta, self._space, self._updates = None, None, space, bool(updates)
+        self.wrote, self.read, self.updated = self._tables(size_of(space) + 16 * space.count)
         self.doubted = np.zeros(len(program.steps), np.int64) if goes_on else None
 
     reports = False
@@ -88,7 +101,7 @@ class Doubts:
         return ()
 
     def shared_of(self, cta):
-        """(uint64 [cells], uint64 [cells]): who wrote and who read shared memory of a CTA last."""
+        """(wrote, read, updated) of shared memory of a CTA, as of all of global memory."""
         tables = self.shared_tables(cta.shared.size)
         if self._cta is not cta:
             self.is_of(cta)
@@ -99,8 +112,52 @@ class Doubts:
     def shared_tables(self, size):
         """The same of whichever CTA runs, since one does at a time. size: bytes of its shared memory."""
         if self._shared is None:
-            self._shared = tuple(np.zeros((size >> self.cell) + 1, np.uint64) for _ in range(2))
+            self._shared = self._tables(size)
         return self._shared
+
+    def _tables(self, size):
+        cells = (size >> self.cell) + 1
+        return tuple(np.zeros(n, np.uint64) for n in (cells, cells, cells * self._updates))
+
+    def update_shared(self, warp, where, nbytes):
+        """An atomic of nbytes of shared memory by the active lanes of a warp, at bytes int64 [32]."""
+        wrote, read, updated = self.shared_of(warp.cta)
+        interval, synced, number = int(warp.who[INTERVAL]), int(warp.who[SYNCED]), int(warp.who[FIRST]) // LANES
+        at, threads = where[warp.active], int(warp.who[FIRST]) + np.flatnonzero(warp.active) + 1
+        for cells in self._cells(at, nbytes):
+            if not wrote[cells].all():
+                raise Doubt("an atomic of what nobody has written")
+            for marks in (wrote[cells].astype(np.int64), read[cells].astype(np.int64)):
+                apart = (marks & SEVERAL != threads) & ((_warps(marks) != number) | (marks >> 16 & _SYNCS == synced))
+                if ((marks >> 48 == interval) & apart).any():
+                    self._doubt(warp)
+            before = updated[cells].astype(np.int64)
+            others = (before >> 48 == interval) & (_warps(before) != number)
+            updated[cells] = interval << 48 | synced << 16 | np.where(others, SEVERAL, SOME_OF_WARP + number)
+
+    def update_global(self, warp, addresses, lanes, nbytes):
+        """The same of global memory, by lanes bool [32] at addresses int64 [32], all in one array."""
+        at, threads = addresses[lanes], int(warp.who[FIRST]) + np.flatnonzero(lanes) + 1
+        first, *_, start = next(row for row in self._space.ranges().tolist() if row[0] <= at[0] < row[0] + row[1])
+        cta, interval = int(warp.who[CTA]), int(warp.who[INTERVAL])
+        for cells in self._cells(at - first + start, nbytes):
+            for marks in (self.wrote[cells], self.read[cells]):
+                of, when, who = (marks >> np.uint64(32)).astype(np.int64), marks >> np.uint64(16) & _LOW, marks & _LOW
+                if ((marks != 0) & ((of != cta) | (when == interval) & (who != threads))).any():
+                    self._doubt(warp)
+            before = self.updated[cells]
+            alone = (before == 0) | (before >> np.uint64(32) == cta)
+            self.updated[cells] = np.where(alone, np.uint64(cta << 32 | interval << 16 | SEVERAL), ALL)
+
+    def _cells(self, at, nbytes):
+        """int64 [n] each: the first cell of nbytes at bytes int64 [n], the second, ..."""
+        return [(at >> self.cell) + i for i in range(max(nbytes >> self.cell, 1))]
+
+    def _doubt(self, warp):
+        """What a warp does may race."""
+        if self.doubted is None:
+            raise Doubt("an atomic that may be part of a race")
+        self.doubted[warp.part.at] = self.doubted[warp.part.at] or warp.who[CTA]
 
     def is_of(self, cta):
         """What is known of shared memory is of this CTA."""
@@ -115,6 +172,12 @@ class Doubts:
         made[CTA] = 1 + warp.index[0] + x * (warp.index[1] + y * warp.index[2])
         made[INTERVAL], made[FIRST] = 1, warp.tid[0]
         return made
+
+
+def _warps(marks):
+    """int64 [n]: the numbers of the warps of accesses of shared memory, or such as no warp has."""
+    threads = marks & SEVERAL
+    return np.where(threads >= SOME_OF_WARP, threads - SOME_OF_WARP, threads - 1 >> 5)
 
 
 def size_of(space):
@@ -142,6 +205,11 @@ class Before:
         """Memory becomes what it was."""
         for bytes, before in self.kept:
             bytes[:] = before
+
+
+def _is_global(step):
+    """Whether a step may access global memory."""
+    return step.memory is None or step.memory.space != "shared"
 
 
 class UntilTold(HazardLog):
@@ -172,7 +240,7 @@ def told_of(program, trace, doubted, ctas, look):
     doubts = np.flatnonzero(doubted).tolist()
     lines = {(*program.steps[at].site, calls_of(program.steps[at].caller)) for at in doubts}
     some = np.unique(doubted[doubts] - 1).tolist()
-    if ctas < max(MANY, 4 * len(some)) or any(program.steps[at].memory.space != "shared" for at in doubts):
+    if ctas < max(MANY, 4 * len(some)) or any(_is_global(program.steps[at]) for at in doubts):
         some = None
     seen, log = look(some, lines)
     if some is None and not log.stopped:

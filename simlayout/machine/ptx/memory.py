@@ -280,6 +280,8 @@ class MemoryTwins:
             self._record_halves(where, rows, update, values)
         else:
             self._record_atomic(name, where, update)
+        if self.cta.launch.doubts is not None:
+            self.cta.launch.doubts.update_shared(self, where, update.bytes)
         if self.cta.shadow is not None:
             self.cta.shadow.atomic(self._touch(name, where, rows, update.bytes))
         self.update_shared(self.cta.shared, where, rows, update, values, held, order)
@@ -313,6 +315,8 @@ class MemoryTwins:
         self._asks("atom", addresses, self.active, update.bytes)
         for pointer, lanes in self.pointers(addresses, self.active, update.bytes, "updates"):
             which = np.flatnonzero(lanes)
+            if self.cta.launch.doubts is not None:
+                self.cta.launch.doubts.update_global(self, addresses.view(np.int64), lanes, update.bytes)
             access = pointer.update(lanes, update.bytes, self.value_bytes(update.bytes))
             cells, places = pointer.cells(lanes, update.bytes), pointer.offset[which]
             for now, before, after in one_by_one(cells, places, which, update, update.in_l2, values, held):

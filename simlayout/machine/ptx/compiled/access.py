@@ -3,11 +3,21 @@
 import numpy as np
 
 from simlayout.jit import within
-from simlayout.machine.ptx.compiled.doubts import SURE, UNSURE, global_load, global_store, shared_load, shared_store
+from simlayout.machine.ptx.compiled.doubts import (
+    SURE,
+    UNSURE,
+    global_load,
+    global_store,
+    shared_load,
+    shared_store,
+    updated_in_global,
+    updated_in_shared,
+)
 from simlayout.machine.ptx.compiled.encode import GLOBAL, LOCAL, PARAMETERS, SHARED
 from simlayout.machine.ptx.compiled.held import (
     ARRAYS,
     GLOBAL_READ,
+    GLOBAL_UPDATED,
     GLOBAL_WROTE,
     LOG_ADDRESSES,
     LOG_LANES,
@@ -15,6 +25,7 @@ from simlayout.machine.ptx.compiled.held import (
     LOG_USED,
     RANGES,
     SHARED_READ,
+    SHARED_UPDATED,
     SHARED_WROTE,
 )
 from simlayout.machine.ptx.compiled.pointers import (
@@ -178,13 +189,21 @@ def fine(space, store, cached, total, lanes, memory, at, cells, who, common):
     if space == SHARED:
         wrote, read = u64s(common[SHARED_WROTE]), u64s(common[SHARED_READ])
         if store:
-            return shared_store(at, memory[0], total, lanes, who, wrote, read)
-        return shared_load(at, memory[0], total, lanes, who, wrote, read)
+            how = shared_store(at, memory[0], total, lanes, who, wrote, read)
+        else:
+            how = shared_load(at, memory[0], total, lanes, who, wrote, read)
+        if common[SHARED_UPDATED] and how == SURE:
+            how = updated_in_shared(at, memory[0], total, lanes, who, u64s(common[SHARED_UPDATED]))
+        return how
     if space == GLOBAL:
         all_wrote, all_read = u64s(common[GLOBAL_WROTE]), u64s(common[GLOBAL_READ])
         if store:
-            return global_store(cells, total, lanes, who, all_wrote, all_read)
-        return global_load(cells, cached, total, lanes, who, all_wrote, all_read)
+            how = global_store(cells, total, lanes, who, all_wrote, all_read)
+        else:
+            how = global_load(cells, cached, total, lanes, who, all_wrote, all_read)
+        if common[GLOBAL_UPDATED] and how == SURE:
+            how = updated_in_global(cells, total, lanes, who, u64s(common[GLOBAL_UPDATED]))
+        return how
     if space == LOCAL and who[WROTE]:
         for i in range(LANES):
             if lanes[i]:

@@ -2,25 +2,29 @@
 
 For every cell of memory two numbers say who wrote it last and who has read it, uint64: the interval between barriers of the
 whole CTA, and the thread. Shared memory: interval << 48 | how often its warp has been at a bar.warp.sync << 16 | thread + 1;
-global memory: CTA + 1 << 32 | interval << 16 | thread + 1. 0 is nobody. What the functions are given are pointers.
+global memory: CTA + 1 << 32 | interval << 16 | thread + 1. 0 is nobody; instead of a thread several may be there, also where
+one has written in a doubt. A third number says who has changed it by an atomic. What the functions are given are pointers.
 """
 
 import numpy as np
 
 from simlayout.jit import within
 from simlayout.machine.ptx.compiled.rows import LANES
-from simlayout.machine.ptx.doubts import CELL, CTA, FIRST, INTERVAL, SHARED_CELL, SYNCED
+from simlayout.machine.ptx.doubts import (
+    ALL,
+    CELL,
+    CTA,
+    FIRST,
+    INTERVAL,
+    SEVERAL,
+    SHARED_CELL,
+    SOME_OF_WARP,
+    SYNCED,
+)
 
 U64, I64 = np.uint64, np.int64
-SOME_OF_WARP, SOME = 0x8000, 0xFFFF
-"""In the place of a thread of shared memory: several threads of a warp, whose number is added, or of the CTA have read it,
-or (SOME) have written it in a doubt."""
-
 SURE, DOUBTFUL, UNSURE = range(3)
 """Of an access: that there is nothing to tell of it; that it may race, and goes on all the same; anything else."""
-
-SEVERAL, ALL = 0xFFFF, U64(0xFFFFFFFFFFFFFFFF)
-"""The same of global memory; and instead of everything: threads of several CTAs have."""
 
 
 @within
@@ -46,7 +50,7 @@ def shared_load(at, start, total, lanes, who, wrote, read):
             elif _warp(reader) == _warp(mine):
                 read[cell] = U64(here | SOME_OF_WARP + _warp(mine))
             else:
-                read[cell] = U64(here | SOME)
+                read[cell] = U64(here | SEVERAL)
     return how
 
 
@@ -64,10 +68,26 @@ def shared_store(at, start, total, lanes, who, wrote, read):
         for cell in range(first, first + count):
             if _unordered(wrote[cell], mine) or _unordered(read[cell], mine):
                 how = DOUBTFUL
-                wrote[cell] = U64(here | SOME)
+                wrote[cell] = U64(here | SEVERAL)
             else:
                 wrote[cell] = mine
     return how
+
+
+@within
+def updated_in_shared(at, start, total, lanes, who, updated):
+    """DOUBTFUL of a load or store that may race with an atomic, else SURE."""
+    shift = who[SHARED_CELL]
+    count = max(total >> shift, 1)
+    here = who[INTERVAL] << 48 | who[SYNCED] << 16
+    for i in range(LANES):
+        if lanes[i]:
+            mine = U64(here | who[FIRST] + i + 1)
+            first = (I64(at[i]) - start) >> shift
+            for cell in range(first, first + count):
+                if _unordered(updated[cell], mine):
+                    return DOUBTFUL
+    return SURE
 
 
 @within
@@ -136,6 +156,22 @@ def global_store(cells, total, lanes, who, wrote, read):
             else:
                 wrote[cell] = U64(here | SEVERAL)
     return how
+
+
+@within
+def updated_in_global(cells, total, lanes, who, updated):
+    """The same of global memory."""
+    shift = who[CELL]
+    count = max(total >> shift, 1)
+    here = who[CTA] << 32 | who[INTERVAL] << 16
+    for i in range(LANES):
+        if lanes[i]:
+            mine = U64(here | who[FIRST] + i + 1)
+            first = I64(cells[i]) >> shift
+            for cell in range(first, first + count):
+                if updated[cell] and _meet(updated[cell], mine):
+                    return DOUBTFUL
+    return SURE
 
 
 @within

@@ -29,6 +29,7 @@ from simlayout.machine.ptx.compiled.held import (
     SHARED_BYTES,
     SHARED_MEMORY,
     SHARED_READ,
+    SHARED_UPDATED,
     SHARED_WROTE,
     WARPS,
     WHO,
@@ -97,6 +98,8 @@ def _begin(number, start, held, steps, common):
     fill(u8s(start[LOCAL_WRITTEN]), 0, start[LOCAL_BYTES])
     fill(u8s(common[SHARED_WROTE]), 0, 8 * common[CELLS])
     fill(u8s(common[SHARED_READ]), 0, 8 * common[CELLS])
+    if common[SHARED_UPDATED]:
+        fill(u8s(common[SHARED_UPDATED]), 0, 8 * common[CELLS])
 
 
 @within

@@ -131,8 +131,9 @@ class Loop:
         if shared is not None and shared is not self._tables:
             doubts, self._tables = self._launch.doubts, shared
             doubted = 0 if doubts.doubted is None else address_of(doubts.doubted)
-            tables = *map(address_of, shared), len(shared[0]), address_of(doubts.wrote), address_of(doubts.read), doubted
-            self._common[SHARED_WROTE:] = tables
+            everywhere = doubts.wrote, doubts.read, doubts.updated
+            parts = [[address_of(table) if table.size else 0 for table in tables] for tables in (shared, everywhere)]
+            self._common[SHARED_WROTE:] = *parts[0], len(shared[0]), *parts[1], doubted
 
     def flush(self):
         """Gives the recorder what has been noted."""

@@ -7,6 +7,7 @@ import numpy as np
 from simlayout.errors import MachineError
 from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.arithmetic.floats import add_f64_in_l2, f32
+from simlayout.machine.hazards.scopes import is_narrow
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.rows import Place, reader, writer
 
@@ -81,7 +82,9 @@ def atomic(instruction, names):
             if place.row is not None:
                 warp.put_bits(place.row, held[:, i])
 
-    return {"run": run, "within": names.bounds(operands[0]), "waits": id(instruction) in names.asked}
+    alone = order == "relaxed" and count == 1 and not is_narrow(instruction.name)
+    return {"run": run, "within": names.bounds(operands[0]), "waits": id(instruction) in names.asked,
+            "updates": update.bytes * alone}
 
 
 def _places(operand, type, names, place):
