@@ -96,6 +96,39 @@ def test_a_race_is_raised_with_both_lines_or_reported():
     assert sl.simulate(shifted, hazards="off")[1, 64](np.arange(64, dtype=np.int32)).hazards == ()
 
 
+@cuda.jit
+def marked(values, flag):
+    i = cuda.grid(1)
+    values[i] += 1
+    flag[0] = 1                                          # by all, which a quick look does not understand
+
+
+@cuda.jit
+def counted(values, counts):
+    own = cuda.shared.array(64, types.int32)
+    i = cuda.threadIdx.x
+    if i < 64:
+        own[i] = 0
+    cuda.syncthreads()
+    for k in range(cuda.grid(1), values.size, cuda.gridsize(1)):
+        cuda.atomic.add(own, values[k], 1)
+    cuda.syncthreads()
+    if i < 64:
+        cuda.atomic.add(counts, i, own[i])
+
+
+def test_what_a_launch_does_to_the_arrays_is_done_once_however_often_it_is_looked_at():
+    import simlayout.machine.ptx.compiled.loop  # noqa: F401  (at hand from the first launch on)
+
+    for _ in range(2):
+        values, flag = np.zeros(16 * 256, np.float32), np.zeros(1, np.int32)
+        trace = sl.simulate(marked)[16, 256](values, flag)
+        assert (values == 1).all() and flag[0] == 1 and "another thread stores there too" in trace.notes[0]
+        values, counts = np.random.default_rng(1).integers(0, 64, 3000), np.zeros(64, np.int32)
+        assert not sl.simulate(counted)[4, 128](values, counts).hazards
+        np.testing.assert_array_equal(counts, np.bincount(values, minlength=64))
+
+
 def test_a_plain_function_is_a_kernel():
     def double(x):
         i = cuda.grid(1)

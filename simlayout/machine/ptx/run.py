@@ -125,6 +125,7 @@ class Entry:
             launch.log = log or launch.log
             space = self.module.space(launch, self.variables)
             program.parameters = packed(self, args, space)
+            space.expect(program.parameters)
             launch.dynamic_bytes, launch.narrow = dynamic_bytes, program.narrow
             shape = Shape.of(grid, block, program.dynamic_at + dynamic_bytes, self._cluster(cluster), together, launch,
                              MOST_WARPS)
@@ -134,7 +135,6 @@ class Entry:
             launch.registers = self._registers(shape)
             tried = trial is not None and trial.tried
             if trial is not None:
-                space.expect(program.parameters)
                 trial.begin(launch, space)
             before = Before(space) if quick or not patient else None
             trace = self._run(launch, shape, space, min(limit, TRIED) if tried else limit,
@@ -181,7 +181,6 @@ class Entry:
     def _run(self, launch, shape, space, limit, progress, quick, before, only):
         """Runs a launch as `in_two_steps` says; its Trace. only: as of `run_grid`."""
         program = self.program
-        space.expect(program.parameters)
         if quick and not before.possible:
             raise Doubt
         if quick:

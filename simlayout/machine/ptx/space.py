@@ -115,10 +115,10 @@ class GlobalSpace:
             yield first, last, allocation.bytes.__array_interface__["data"][0], allocation.bytes.flags.writeable
 
     def ranges(self) -> np.ndarray:
-        """int64 [n, 5], of each array: first address, bytes, where that is in this process, whether it may be written, and
-        where it begins among all, each at a cell of its own of 8 bytes."""
+        """int64 [n, 5], of each array, by address: the first one, bytes, where that is in this process, whether it may be
+        written, and where it begins among all, each at a cell of its own of 8 bytes."""
         made, cells = [], 0
-        for first, last, here, writeable in self.memory():
+        for first, last, here, writeable in sorted(self.memory()):
             made.append((first, last - first, here, writeable, cells))
             cells += (last - first + 15) // 8 * 8
         return np.array(made, np.int64)
