@@ -25,6 +25,7 @@ from picture import digest  # noqa: E402
 
 from simlayout.files import write_whole  # noqa: E402
 from simlayout.plots import close, save  # noqa: E402
+from simlayout.wording import meant  # noqa: E402
 
 PICTURES = {p.name: p for module in (gallery_model, gallery_seeds, gallery_measured) for p in module.PICTURES}
 """All pictures by name."""
@@ -74,8 +75,13 @@ def main(names=(), folder=HERE, times=False):
 
 
 if __name__ == "__main__":
+    def known(name):
+        if name not in PICTURES:
+            raise argparse.ArgumentTypeError(f"there is no picture {name!r}{meant(name, PICTURES)}")
+        return name
+
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="*", choices=[[], *PICTURES], metavar="NAME", help=f"of {', '.join(PICTURES)}")
+    parser.add_argument("names", nargs="*", type=known, metavar="NAME", help=f"of {', '.join(PICTURES)}")
     parser.add_argument("--times", action="store_true", help="print what each picture took")
     options = parser.parse_args()
     main(options.names, times=options.times)

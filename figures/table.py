@@ -3,10 +3,10 @@
 With `--write` they go into these texts, between their marks.
 """
 
+import argparse
 import json
 import re
 import statistics
-import sys
 from itertools import product
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from cuda_kernels.conformance.kernels import judged, recorded, verdict
 from cuda_kernels.conformance.kernels import ladder as mma_rungs
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.lab import overlap, stalls
+from simlayout.files import write_whole
 from simlayout.kernel import Problem
 
 ROOT = Path(__file__).parent.parent
@@ -255,14 +256,16 @@ def written(texts):
     return made
 
 
-def main(arguments):
+def main(arguments=None):
     """Prints the tables, or writes them."""
-    if arguments == ["--write"]:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", action="store_true", help="write each into the text that has its marks, and print none")
+    if parser.parse_args(arguments).write:
         for path, text in written({path: path.read_text() for path in TEXTS}).items():
-            path.write_text(text)
+            write_whole(path, text)
     else:
         print("\n\n".join(tables().values()))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

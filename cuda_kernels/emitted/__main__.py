@@ -3,6 +3,7 @@
 Those of the exercises (`cuda_kernels.kernels.practical` and `.cute`) are emitted when they are first used.
 """
 
+from argparse import ArgumentParser
 from pathlib import Path
 
 from cuda_kernels.kernels import MMA_KERNELS
@@ -33,6 +34,12 @@ def write(folder=None):
     return paths
 
 
-if __name__ == "__main__":
+def main(arguments=None):
+    """Writes the modules and prints their paths, where no more is asked."""
+    ArgumentParser("python -m cuda_kernels.emitted", description=__doc__.split(": ", 1)[1]).parse_args(arguments)
     for written in write():
         print(written)
+
+
+if __name__ == "__main__":
+    main()

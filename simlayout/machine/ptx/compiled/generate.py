@@ -4,6 +4,7 @@ simlayout.machine.ptx.compiled.generate
 All others are executed in NumPy, one by one.
 """
 
+from argparse import ArgumentParser
 from functools import cache
 from pathlib import Path
 
@@ -130,5 +131,11 @@ def text() -> str:
     return HEAD + "\n".join(functions) + "\n\n\n" + "\n".join(compute)
 
 
-if __name__ == "__main__":
+def main(arguments=None):
+    """Writes rows.py, where no more is asked."""
+    ArgumentParser("python -m simlayout.machine.ptx.compiled.generate", description=__doc__).parse_args(arguments)
     write_whole(Path(__file__).with_name("rows.py"), text())
+
+
+if __name__ == "__main__":
+    main()
