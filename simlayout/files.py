@@ -14,6 +14,9 @@ from simlayout.errors import SimlayoutError
 STDIO = "-"
 """The file name of stdin and stdout."""
 
+TEXT = "utf-8-sig"
+"""How what users wrote is read: UTF-8, also with the mark at its beginning that editors of Windows make."""
+
 
 def deliver(target, text):
     """Writes a text to a file, whole or not at all, or to stdout where the target is "-"."""

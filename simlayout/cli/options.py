@@ -61,7 +61,7 @@ def given_text(text):
     if sys.stdin is None or sys.stdin.closed:
         raise argparse.ArgumentTypeError("- reads stdin, which is closed")
     try:
-        if text := sys.stdin.read().strip():
+        if text := sys.stdin.read().removeprefix("\ufeff").strip():
             return text
     except (OSError, ValueError) as error:               # ValueError: bytes that are no text
         raise argparse.ArgumentTypeError(f"- reads stdin, which cannot be read: {error}") from None

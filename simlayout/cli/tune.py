@@ -7,7 +7,7 @@ from simlayout.cli import registry
 from simlayout.cli.options import add, add_own, given_file, integer
 from simlayout.cli.text import fit, json_text, tell, teller
 from simlayout.errors import SimlayoutError
-from simlayout.files import deliver, reading
+from simlayout.files import TEXT, deliver, reading
 
 EXAMPLES = """
     simlayout tune 4096 4096 4096                          # f16, as torch multiplies a @ w.T
@@ -116,5 +116,5 @@ def _products(options):
         return [usual]
     with given_file(options.all_layers) as name:
         with reading(options.all_layers):
-            text = Path(name).read_text()
+            text = Path(name).read_text(TEXT)
     return registry.asked_in(text, options.all_layers, usual)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from simlayout.arguments import typed
 from simlayout.errors import SimlayoutError
-from simlayout.files import NOT_OURS, fault_of, reading
+from simlayout.files import NOT_OURS, TEXT, fault_of, reading
 from simlayout.hardware.tables.instructions import class_of
 from simlayout.programs.declarations import Edit
 from simlayout.programs.mend import Mend
@@ -75,7 +75,7 @@ class Prediction(Shown):
 def predictions(path: str | Path) -> list[Prediction]:
     """The kernels of a JSON file of `simlayout run`. Raises SimlayoutError if it is not one."""
     with reading(path):
-        text = Path(path).read_text("utf-8")
+        text = Path(path).read_text(TEXT)
     try:
         made = json.loads(text)
         found = [_of_entry(made)] if "entry" in made else [_of_program(one, made) for one in made["kernels"]]

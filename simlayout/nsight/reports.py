@@ -8,7 +8,7 @@ from typing import Any
 
 from simlayout.arguments import typed
 from simlayout.errors import DeviceError, SimlayoutError
-from simlayout.files import reading
+from simlayout.files import TEXT, reading
 from simlayout.nsight.source_page import METRICS, Counted, named
 from simlayout.shown import Shown
 from simlayout.wording import by
@@ -172,7 +172,7 @@ def _loaded(path):
 
 def _of_page(path):
     try:
-        pages = named(Path(path).read_text())
+        pages = named(Path(path).read_text(TEXT))
     except (UnicodeDecodeError, DeviceError) as error:
         why = "it is no text" if isinstance(error, UnicodeDecodeError) else str(error)
         raise SimlayoutError(f"{path} is neither a report of Nsight Compute (.ncu-rep) nor its source page as CSV "

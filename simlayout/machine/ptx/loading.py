@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from simlayout.errors import InstructionError, MachineError, ParseError
+from simlayout.files import TEXT
 from simlayout.machine.ptx.cxx_names import cxx_names
 from simlayout.machine.ptx.faults import others, refusal
 from simlayout.machine.ptx.module import Module
@@ -25,7 +26,7 @@ def read(source: str | Path) -> Module:
     if not isinstance(source, str | Path):
         raise MachineError(f"PTX is text, or the path of a file with it, not {type(source).__name__}")
     try:
-        text = Path(source).read_text("utf-8")
+        text = Path(source).read_text(TEXT)
     except UnicodeDecodeError as error:
         name = str(source)
         raise MachineError(what_instead(name) if is_known(name) else f"cannot read {name!r}, no text: {error}") from None
