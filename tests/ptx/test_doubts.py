@@ -1,5 +1,7 @@
 """Hazards that are looked for in two steps are those that the shadows find, and clean launches take one step."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -208,6 +210,14 @@ def test_atomics_race_with_plain_accesses_that_no_barrier_orders(monkeypatch, fi
     text = HEAD + "    setp.eq.u32 %p1, %r1, 0;\n" + COUNTED.format(first=first, between=between, then=then)
     seen, _, trace = steps_of(monkeypatch, text, 2, (None,))
     assert bool(trace.hazards) == told and (told or seen == [{"quick": True}])
+
+
+def test_an_atomic_where_memory_has_come_up_that_was_not_known_at_the_start_is_a_doubt():
+    space = SimpleNamespace(count=1, memory=lambda: [(0, 256, 0, True)])
+    made = doubts.Doubts(load(TILE.format(between="red.global.add.u32 [%d1], 1;")).entry().program, space, True)
+    space.count = 2                                      # as where a pointer in memory leads to another array of a device
+    with pytest.raises(doubts.Doubt, match="not known at the start"):
+        made.update_global(None, np.zeros(32, np.int64), np.full(32, True), 4)
 
 
 def test_arrays_that_overlap_are_left_to_the_shadows():

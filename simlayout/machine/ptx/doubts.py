@@ -87,6 +87,7 @@ class Doubts:
         updates = {step.updates for step in program.steps} - {0}
         self.cell = int(min(narrow | updates, default=4)).bit_length() - 1
         self._shared, self._cta, self._space, self._updates = None, None, space, bool(updates)
+        self._count = space.count
         self.wrote, self.read, self.updated = self._tables(size_of(space) + 16 * space.count)
         self.doubted = np.zeros(len(program.steps), np.int64) if goes_on else None
 
@@ -137,6 +138,8 @@ class Doubts:
 
     def update_global(self, warp, addresses, lanes, nbytes):
         """The same of global memory, by lanes bool [32] at addresses int64 [32], all in one array."""
+        if self._space.count != self._count:
+            raise Doubt("memory that was not known at the start, and has no cells")
         at, threads = addresses[lanes], int(warp.who[FIRST]) + np.flatnonzero(lanes) + 1
         first, *_, start = next(row for row in self._space.ranges().tolist() if row[0] <= at[0] < row[0] + row[1])
         cta, interval = int(warp.who[CTA]), int(warp.who[INTERVAL])
