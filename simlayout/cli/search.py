@@ -198,14 +198,19 @@ def _of_tile(accesses, options):
     if options.test:
         if not result:
             raise SimlayoutError("--test: no layout of the families is allowed, so there is none to test")
-        source = test_source(result[0].accesses)
-        tell(options.json, {"layout": str(result[0].layout), "source": source}, source.rstrip())
-        return 0 if result.conflict_free else 1
+        source = test_source(result.best.accesses)
+        tell(options.json, {"layout": str(result.best.layout), "source": source}, source.rstrip())
+        return _status(result)
     reason = _none(result, options)
     reasons = [reason] if reason else []
     tell(options.json, lambda: {**_report(result, options.prove), "reason": reason},
          lambda: fit("\n".join([*(reasons or [str(result)]), *_proofs(result, options.prove), *_cost_lines(result)])))
-    return 0 if result.conflict_free else 1
+    return _status(result)
+
+
+def _status(result):
+    """The exit code: 0 if the best layout is free of conflicts, 1 if not, or if none was tried."""
+    return 0 if result and not result.best.excess else 1
 
 
 def _none(result, options):
@@ -224,9 +229,9 @@ def _none(result, options):
 
 def _cost_lines(result):
     """If no layout is free of conflicts: lines that say what each access costs in the best one, and why."""
-    if not result or not result[0].excess:
+    best = result.best
+    if not result or not best.excess:
         return []
-    best = result[0]
     lines = [f"none is free of conflicts; what each access costs in {best.layout}, and why:"]
     for cost in costs(best.accesses):
         label = (f"{cost.access.name}: excess {cost.excess} of "
@@ -244,19 +249,20 @@ def _costs(result):
     """`_cost_lines` for --json."""
     return [{"access": c.access.name, "op": c.access.instruction, "wavefronts": c.wavefronts, "ideal": c.ideal,
              "excess": c.excess, "least_excess": c.least, "why": _why(c) if c.excess else None}
-            for c in (costs(result[0].accesses) if result else ())]
+            for c in (costs(result.best.accesses) if result else ())]
 
 
 def _proofs(result, prove):
     """Lines of --prove."""
-    return [result.proof, *map(str, result[:1] and [result[0].certificate])] if prove else []
+    return [result.proof, *map(str, [result.best.certificate] if result else ())] if prove else []
 
 
 def _report(result, prove):
     """What `search --json` prints."""
     rows = [_row(c) | ({"certificate": c.certificate.as_dict()} if prove else {}) for c in result]
-    return {"candidates": rows, "conflict_free": result.conflict_free, "examined": result.examined, "total": result.total,
-            "exhausted": result.exhausted, "least_excess": result.least, "bound": result.bound,
+    given = {"given": _row(result.given)} if result and result.best is result.given else {}
+    return {"candidates": rows, **given, "conflict_free": result.conflict_free, "examined": result.examined,
+            "total": result.total, "exhausted": result.exhausted, "least_excess": result.least, "bound": result.bound,
             "families": [vars(share) for share in result.shares], "costs": _costs(result)}
 
 

@@ -97,12 +97,13 @@ class SearchResult(Shown):
     of each family. Over all families: conflict_free, how many layouts have no excess; examined and total, layouts tried (or
     excluded) and all of them; least, the least excess that was reached, None where nothing was tried; bound: the proof that
     goes with it, no layout of the families has less excess. least_bytes: what the smallest layout takes, where the budget is
-    below it, so that none was tried; else None.
+    below it, so that none was tried; else None. given: the tile of the accesses as it is, where the constraints allow it.
     """
 
     candidates: tuple[Candidate, ...]
     shares: tuple[Share, ...]
     least_bytes: int | None = None
+    given: Candidate | None = None
 
     def __repr__(self):
         return f"<SearchResult of {counted(len(self), 'candidate')}: {str(self).splitlines()[0]}>"
@@ -147,6 +148,14 @@ class SearchResult(Shown):
         return min((s.bound for s in self.shares if s.total), default=0)
 
     @property
+    def best(self) -> Candidate | None:
+        """The first of the candidates, or the tile as it is, where that would come before it; None if there is neither."""
+        if self.given is None or not self.candidates:
+            return self.candidates[0] if self.candidates else self.given
+        first, ours, theirs = self.candidates[0], *((c.excess, c.wasted_bytes) for c in (self.given, self.candidates[0]))
+        return self.given if ours < theirs or ours == theirs and self.given.ops < first.ops else first
+
+    @property
     def proof(self) -> str:
         """What is proved, a line for each family."""
         return "\n".join(map(str, self.shares))
@@ -164,4 +173,5 @@ class SearchResult(Shown):
             head += f", least excess {self.least}"
             if self.exhausted and self.bound < self.least:
                 head += f", proved: none below {self.bound}"
-        return "\n".join([head, *map(str, self.candidates)])
+        as_it_is = [f"better as it is: {self.given}"] if self.candidates and self.best is self.given else []
+        return "\n".join([head, *as_it_is, *map(str, self.candidates)])

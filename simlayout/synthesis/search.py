@@ -67,6 +67,10 @@ def search(accesses: Access | Sequence[Access], families: Sequence[str] = ("swiz
     all 12 layouts: 1 conflict-free, least excess 0
     Sw<3,3,3> o (16,64):(64,1): excess 0, 0 bytes wasted, 8 operations
     Sw<2,3,3> o (16,64):(64,1): excess 16, 0 bytes wasted, 8 operations
+    >>> print(search([load.with_tile("(16,64):(72,1)")], limit=1))                # which is free of conflicts already
+    all 16 layouts: 2 conflict-free, least excess 0
+    better as it is: (16,64):(72,1): excess 0, 0 bytes wasted, 7 operations
+    Sw<1,3,2> o (16,64):(72,1): excess 0, 16 bytes wasted, 9 operations
     >>> result = search([load], ("swizzle", "f2"), base=512)
     >>> print(result.proof)
     swizzle: 6 of 6 examined, 0 conflict-free, least excess 16
@@ -106,7 +110,7 @@ def search(accesses: Access | Sequence[Access], families: Sequence[str] = ("swiz
         shares.append(share)
         plans, excess = plans[:len(excess)] + [("f2", layout) for layout, _ in more], excess + [x for _, x in more]
     least = None if every else _least_bytes(task, [layout for _, layout in repeating] + [task.tile] * of_f2)
-    return SearchResult(_ranked(task, plans, excess, limit, tell), tuple(shares), least)
+    return SearchResult(_ranked(task, plans, excess, limit, tell), tuple(shares), least, None if tma else _given(task))
 
 
 @dataclass(frozen=True)
@@ -261,6 +265,14 @@ def _least_bytes(task, layouts):
     """The bytes of the smallest of some layouts that the budget excludes; None where a larger one would not help."""
     least = min((task.itemsize * layout.cosize for layout in layouts), default=None)
     return least if least is not None and task.budget < least <= task.memory else None
+
+
+def _given(task):
+    """The Candidate of the tile as it is; None where it does not fit, or does not repeat as the base asks."""
+    if not (task.fits(task.tile) and task.repeats(task.tile)):
+        return None
+    excess = sum((_excess_of(job) for job in task.jobs([task.tile])), [])
+    return Candidate("own", task.tile, *excess, 0, task.accesses)
 
 
 def _walked(name, plans, excess):

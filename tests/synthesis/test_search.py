@@ -353,3 +353,18 @@ def test_a_dask_cluster_finds_the_same():
             distributed.Client(cluster) as client:
         together = search([ROWS, BLOCKS], ("swizzle", "f2"), layers=2, executor=client.get_executor())
     assert str(alone) == str(together)
+
+
+# ---- the tile as it is -------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("tile, good", [
+    ("(16,64):(64,1)", False), ("(16,64):(80,1)", False), ("(16,64):(72,1)", True), ("Sw<3,3,3> o (16,64):(64,1)", True),
+    ("Sw<2,3,3> o (16,64):(64,1)", True)])               # the last has conflicts that no swizzle over it takes away
+def test_a_tile_that_is_better_than_all_that_is_found_comes_before_it(tile, good):
+    load = sl.Access("load", "ldmatrix.x4", tile, lambda tid, k: (tid % 16, 16*k + 8*(tid // 16)), {"tid": 32, "k": 4})
+    found = sl.search([load], ("swizzle", "pad", "rotation"))
+    assert found.given.excess == load.analyze().excess.sum() and found.given.layout == load.tile
+    assert found.best is (found.given if good else found[0])
+    assert ("better as it is: " in str(found)) == good
+    ranks = [(c.excess, c.wasted_bytes, c.ops) for c in (found.best, found.given, *found)]
+    assert ranks[0] == min(ranks)

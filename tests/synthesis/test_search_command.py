@@ -22,6 +22,20 @@ def test_the_command_prints_json_and_tells_by_its_exit_code_that_none_is_free_of
     assert "no layout was tried: the smallest takes 2288 bytes: give --budget 2288 or more" in capsys.readouterr().out
 
 
+def test_of_a_tile_that_needs_no_mending_the_command_says_so_and_tests_it(capsys):
+    assert main(["search", "(16,64):(72,1)", "--limit", "1"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1] == "better as it is: (16,64):(72,1): excess 0, 0 bytes wasted, 7 operations" and len(lines) == 3
+    assert main(["search", "(16,64):(72,1)", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["given"]["layout"] == "(16,64):(72,1)"
+    assert found["given"]["operations"] < found["candidates"][0]["operations"]
+    assert main(["search", "(16,64):(72,1)", "--test"]) == 0
+    assert "TILE = sl.tile('(16,64):(72,1)')" in capsys.readouterr().out
+    assert main(["search", "(16,64):(64,1)", "--json"]) == 0
+    assert "given" not in json.loads(capsys.readouterr().out)
+
+
 # ---- several accesses, proofs, orders of rows ---------------------------------------------------------------------------
 
 PROBLEM = ["(16,256):(256,1)", "--access", "ldmatrix.x4: i, 16*(tid % 16) + 8*(tid // 16) for i<16",
