@@ -12,17 +12,18 @@ from cuda_kernels.conformance.foreign import (
     rows_cutlass,
     rows_hopper,
     rows_lanes,
-    rows_languages,
+    rows_numba,
     rows_numbers,
     rows_standard,
     rows_tensor,
+    rows_triton,
 )
 from cuda_kernels.conformance.foreign.row import Foreign
 
 ROWS: dict[str, Foreign] = {
     row.name: row
     for module in (rows_blocks, rows_cub, rows_arrays, rows_lanes, rows_numbers, rows_tensor, rows_hopper, rows_standard,
-                   rows_cutlass, rows_languages)
+                   rows_cutlass, rows_triton, rows_numba)
     for row in module.ROWS
 }
 """Name -> row."""

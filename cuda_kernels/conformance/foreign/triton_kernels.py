@@ -87,3 +87,70 @@ def scan_rows(x, out, columns, BLOCK: tl.constexpr):
 def histogram_atomic(x, out, n, BLOCK: tl.constexpr):
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.atomic_add(out + tl.load(x + at, mask=at < n, other=0), 1, mask=at < n)
+
+
+def sort_rows(x, out, top, columns, BLOCK: tl.constexpr, K: tl.constexpr):
+    """Each row in order, its K largest, and where the largest is."""
+    row = tl.program_id(0)
+    at = tl.arange(0, BLOCK)
+    values = tl.load(x + row * columns + at, mask=at < columns, other=-(2**31))
+    tl.store(out + row * BLOCK + at, tl.sort(values, descending=True))
+    tl.store(top + row * 2 * K + tl.arange(0, K), tl.topk(values, K))
+    tl.store(top + row * 2 * K + K, tl.argmax(values, axis=0))
+
+
+def turn(x, out, rows, columns, BM: tl.constexpr, BN: tl.constexpr):
+    """The transpose, tile by tile."""
+    i = tl.program_id(0) * BM + tl.arange(0, BM)
+    j = tl.program_id(1) * BN + tl.arange(0, BN)
+    tile = tl.load(x + i[:, None] * columns + j[None, :], mask=(i < rows)[:, None] & (j < columns)[None, :])
+    tl.store(out + j[:, None] * rows + i[None, :], tl.trans(tile), mask=(j < columns)[:, None] & (i < rows)[None, :])
+
+
+def sums_both_ways(x, by_row, by_column, largest, BM: tl.constexpr, BN: tl.constexpr):
+    i, j = tl.arange(0, BM), tl.arange(0, BN)
+    tile = tl.load(x + i[:, None] * BN + j[None, :])
+    tl.store(by_row + i, tl.sum(tile, axis=1))
+    tl.store(by_column + j, tl.sum(tile, axis=0))
+    tl.store(largest + j, tl.max(tile, axis=0))
+
+
+def scan_columns(x, out, BM: tl.constexpr, BN: tl.constexpr):
+    """Sums down the columns, less those from the end of each row on."""
+    i, j = tl.arange(0, BM), tl.arange(0, BN)
+    tile = tl.load(x + i[:, None] * BN + j[None, :])
+    tl.store(out + i[:, None] * BN + j[None, :], tl.cumsum(tile, axis=0) - tl.cumsum(tile, axis=1, reverse=True))
+
+
+def gather_and_count(x, index, out, counts, BM: tl.constexpr, BN: tl.constexpr, BINS: tl.constexpr):
+    """x[index[i, j], j], and how often each index occurs."""
+    i, j = tl.arange(0, BM), tl.arange(0, BN)
+    at = i[:, None] * BN + j[None, :]
+    where = tl.load(index + at)
+    tl.store(out + at, tl.gather(tl.load(x + at), where, axis=0))
+    tl.store(counts + tl.arange(0, BINS), tl.histogram(tl.reshape(where, (BM * BN,)), BINS))
+
+
+def product(a, b, c, k, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, WHOLE: tl.constexpr):
+    """C (BM, BN) = A (BM, k) B (k, BN), whose columns lie behind one another; WHOLE: of integers."""
+    rows, columns, along = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
+    total = tl.zeros((BM, BN), dtype=tl.int32 if WHOLE else tl.float32)
+    for at in range(0, k, BK):
+        left = tl.load(a + rows[:, None] * k + (at + along)[None, :])
+        right = tl.load(b + (at + along)[:, None] + columns[None, :] * k)
+        total = tl.dot(left, right, total)
+    tl.store(c + rows[:, None] * BN + columns[None, :], total)
+
+
+def described(a, b, c, m, n, k, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    """C (m, n) = A (m, k) B (n, k)^T of bf16 by tensor maps that the kernel makes itself; one program after another."""
+    of_a = tl.make_tensor_descriptor(a, [m, k], [k, 1], [BM, BK])
+    of_b = tl.make_tensor_descriptor(b, [n, k], [k, 1], [BN, BK])
+    of_c = tl.make_tensor_descriptor(c, [m, n], [n, 1], [BM, BN])
+    tiles = tl.cdiv(m, BM) * tl.cdiv(n, BN)
+    for tile in range(tl.program_id(0), tiles, tl.num_programs(0)):
+        row, column = tile // tl.cdiv(n, BN) * BM, tile % tl.cdiv(n, BN) * BN
+        total = tl.zeros((BM, BN), dtype=tl.float32)
+        for at in range(0, k, BK):
+            total = tl.dot(of_a.load([row, at]), of_b.load([column, at]).T, total)
+        of_c.store([row, column], total.to(tl.bfloat16))

@@ -1,55 +1,14 @@
-"""Rows: kernels in Python, of Triton and of Numba."""
+"""Rows: kernels in Numba."""
 
 import numpy as np
 
 from cuda_kernels.conformance.foreign.row import Foreign, flat
 from cuda_kernels.conformance.foreign.rows_blocks import ints, normal
 
-WARPS = 4
-"""Of a CTA of Triton's."""
-
-SCRATCH = [0, 0]
-"""What Triton's last two parameters point to: nothing, because these kernels need no scratch memory."""
-
-
-def triton(name, signature, stages=3, **row):
-    """A row of Triton. signature: {argument: type, or the value of a constant}; a type ending in ":16": a multiple of 16."""
-    return Foreign(name, "triton", "triton_kernels", block=(32 * WARPS, 1, 1),
-                   compile={"signature": signature, "warps": WARPS, "stages": stages}, **row)
-
 
 def numba(name, types, **row):
     """A row of Numba. types: per argument a scalar's name, or (element, dimensions[, "any"])."""
     return Foreign(name, "numba", "numba_kernels", entry=name.removeprefix("numba_"), compile={"types": types}, **row)
-
-
-def _softmax(args):
-    x = args[0].astype(float)
-    grown = np.exp(x - x.max(axis=1, keepdims=True))
-    return {1: grown / grown.sum(axis=1, keepdims=True)}
-
-
-def _layer_norm(args):
-    x = args[0].astype(float)
-    x = x - x.mean(axis=1, keepdims=True)
-    return {3: x / np.sqrt((x * x).mean(axis=1, keepdims=True) + 1e-5) * args[1] + args[2]}
-
-
-def _matmul(rng):
-    m, n, k = 128, 64, 128
-    return [normal(rng, m, k, dtype=np.float16), normal(rng, k, n, dtype=np.float16), np.zeros((m, n), np.float16), m, n, k,
-            *SCRATCH]
-
-
-def _attention(rng):
-    return [*(normal(rng, 128, 64, dtype=np.float16) for _ in "qkv"), np.zeros((128, 64), np.float16), 128, 0.125, *SCRATCH]
-
-
-def _attended(args):
-    q, k, v = (x.astype(float) for x in args[:3])
-    score = q @ k.T * 0.125
-    weight = np.exp(score - score.max(axis=1, keepdims=True))
-    return {3: weight / weight.sum(axis=1, keepdims=True) @ v}
 
 
 def _arrays(*arrays):
@@ -116,33 +75,6 @@ def _strided(args):
 
 
 ROWS = (
-    triton("triton_vector_add", {"x": "*fp32", "y": "*fp32", "out": "*fp32", "n": "i32", "BLOCK": 256}, entry="vector_add",
-           grid=(4, 1, 1), make=lambda r: [normal(r, 900), normal(r, 900), np.zeros(900, np.float32), 900, *SCRATCH],
-           result=lambda a: {2: a[0] + a[1]}),
-    triton("triton_softmax", {"x": "*fp32", "out": "*fp32", "columns": "i32", "BLOCK": 512}, entry="softmax_rows",
-           grid=(6, 1, 1), shared_bytes=16,
-           make=lambda r: [normal(r, 6, 400), np.zeros((6, 400), np.float32), 400, *SCRATCH], result=_softmax,
-           tolerance=(1e-5, 1e-7), approximate=True),
-    triton("triton_layer_norm",
-           {"x": "*fp16", "scale": "*fp32", "shift": "*fp32", "out": "*fp16:16", "columns": "i32", "epsilon": "fp32",
-            "BLOCK": 256}, entry="layer_norm_rows", grid=(6, 1, 1), shared_bytes=16,
-           make=lambda r: [normal(r, 6, 200, dtype=np.float16), normal(r, 200), normal(r, 200),
-                           np.zeros((6, 200), np.float16), 200, 1e-5, *SCRATCH], result=_layer_norm, tolerance=(2e-3, 2e-3),
-           approximate=True),
-    triton("triton_matmul",
-           {"a": "*fp16:16", "b": "*fp16:16", "c": "*fp16:16", "m": "i32:16", "n": "i32:16", "k": "i32:16", "BM": 64,
-            "BN": 64, "BK": 32}, entry="matmul", grid=(2, 1, 1), shared_bytes=24576, make=_matmul,
-           result=lambda a: {2: a[0].astype(float) @ a[1].astype(float)}, tolerance=(2e-3, 2e-3)),
-    triton("triton_attention",
-           {"q": "*fp16:16", "k": "*fp16:16", "v": "*fp16:16", "out": "*fp16:16", "length": "i32", "scale": "fp32", "D": 64,
-            "BM": 64, "BN": 32}, entry="attention", stages=2, grid=(2, 1, 1), shared_bytes=24576, make=_attention,
-           result=_attended, tolerance=(3e-3, 3e-3), approximate=True),
-    triton("triton_scan", {"x": "*i32", "out": "*i32", "columns": "i32", "BLOCK": 256}, entry="scan_rows", grid=(3, 1, 1),
-           shared_bytes=32, make=lambda r: [ints(r, 3, 200), np.zeros((3, 200), np.int32), 200, *SCRATCH],
-           result=lambda a: {1: a[0].cumsum(axis=1)}),
-    triton("triton_histogram", {"x": "*i32", "out": "*i32", "n": "i32", "BLOCK": 256}, entry="histogram_atomic",
-           grid=(3, 1, 1), make=lambda r: [ints(r, 700, low=0, high=10), np.zeros(10, np.int32), 700, *SCRATCH],
-           result=lambda a: {1: np.bincount(a[0], minlength=10)}),
     numba("numba_transpose", (("float32", 2), ("float32", 2)), grid=(4, 3, 1), block=(16, 16, 1),
           make=lambda r: _arrays(normal(r, 40, 60), np.zeros((60, 40), np.float32)),
           result=lambda a: {_place((2, 2), 1): a[4].T}),
