@@ -14,6 +14,7 @@ from cuda_kernels.conformance.foreign import (
     rows_lanes,
     rows_numba,
     rows_numbers,
+    rows_practice,
     rows_standard,
     rows_tensor,
     rows_triton,
@@ -23,7 +24,7 @@ from cuda_kernels.conformance.foreign.row import Foreign
 ROWS: dict[str, Foreign] = {
     row.name: row
     for module in (rows_blocks, rows_cub, rows_arrays, rows_lanes, rows_numbers, rows_tensor, rows_hopper, rows_standard,
-                   rows_cutlass, rows_triton, rows_numba)
+                   rows_practice, rows_cutlass, rows_triton, rows_numba)
     for row in module.ROWS
 }
 """Name -> row."""

@@ -1,6 +1,6 @@
 """Kernels in Python for numba.cuda. `build` compiles them to PTX without a GPU."""
 
-from numba import cuda, float32, int32, uint32, uint64
+from numba import complex64, cuda, float32, float64, int16, int32, int64, uint8, uint32, uint64
 
 
 def transpose(x, out):
@@ -141,3 +141,123 @@ def strided(x, out):
     if i < out.shape[0] and j < out.shape[1]:
         line = x[i, ::2]
         out[i, j] = line[j] // 3 - x[i, -1 - j] % 7 + round(float(i) / 3)
+
+
+def stencil(x, out):
+    """The sum of nine neighbours less nine times the one in the middle, by a tile with a halo."""
+    tile = cuda.shared.array((18, 34), float32)
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    i0, j0 = cuda.blockIdx.y * 16, cuda.blockIdx.x * 32
+    for place in range(ty * 32 + tx, 18 * 34, 512):
+        i, j = i0 + place // 34 - 1, j0 + place % 34 - 1
+        inside = i >= 0 and j >= 0 and i < x.shape[0] and j < x.shape[1]
+        tile[place // 34, place % 34] = x[i, j] if inside else float32(0)
+    cuda.syncthreads()
+    i, j = i0 + ty, j0 + tx
+    if i < x.shape[0] and j < x.shape[1]:
+        found = float32(0)
+        for di in range(3):
+            for dj in range(3):
+                found += tile[ty + di, tx + dj]
+        out[i, j] = found - float32(9) * tile[ty + 1, tx + 1]
+
+
+def sums_of_rows(x, out):
+    """A warp for each row: shuffles, then one more among the four warps that share a row of blocks."""
+    part = cuda.shared.array(4, float32)
+    lane, warp = cuda.laneid, cuda.threadIdx.x // 32
+    found = float32(0)
+    for j in range(cuda.threadIdx.x, x.shape[1], 128):
+        found += x[cuda.blockIdx.x, j]
+    for step in (16, 8, 4, 2, 1):
+        found += cuda.shfl_down_sync(0xFFFFFFFF, found, step)
+    if lane == 0:
+        part[warp] = found
+    cuda.syncthreads()
+    if cuda.threadIdx.x == 0:
+        out[cuda.blockIdx.x] = part[0] + part[1] + part[2] + part[3]
+
+
+def sort_tile(keys, values):
+    """A bitonic sort of 256 pairs, of 64 and of 16 bits."""
+    key, value = cuda.shared.array(256, int64), cuda.shared.array(256, int16)
+    t = cuda.threadIdx.x
+    for i in range(t, 256, 128):
+        key[i], value[i] = keys[i], values[i]
+    size = 2
+    while size <= 256:
+        step = size // 2
+        while step > 0:
+            cuda.syncthreads()
+            i = 2 * t - (t & (step - 1))
+            rising = (i & size) == 0
+            if (key[i] > key[i + step]) == rising:
+                key[i], key[i + step] = key[i + step], key[i]
+                value[i], value[i + step] = value[i + step], value[i]
+            step //= 2
+        size *= 2
+    cuda.syncthreads()
+    for i in range(t, 256, 128):
+        keys[i], values[i] = key[i], value[i]
+
+
+def bins_of_halves(x, weights, out):
+    """Sums of weights by the value of x, in bins of a warp each; then those of all warps."""
+    bins = cuda.shared.array((4, 33), float64)
+    t = cuda.threadIdx.x
+    for i in range(t, 4 * 33, 128):
+        bins[i // 33, i % 33] = 0.0
+    cuda.syncthreads()
+    for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+        cuda.atomic.add(bins, (t // 32, x[i] & 31), weights[i])
+    cuda.syncthreads()
+    if t < 32:
+        cuda.atomic.add(out, t, bins[0, t] + bins[1, t] + bins[2, t] + bins[3, t])
+
+
+def complex_rows(x, out):
+    """A discrete Fourier transform of 32 points in each warp's own row, by the definition."""
+    tile = cuda.shared.array((4, 32), complex64)
+    lane, warp = cuda.threadIdx.x % 32, cuda.threadIdx.x // 32
+    row = cuda.blockIdx.x * 4 + warp
+    tile[warp, lane] = x[row, lane]
+    cuda.syncwarp()
+    found = complex64(0)
+    for j in range(32):
+        found += tile[warp, (lane * j) % 32] * tile[warp, j]
+    out[row, lane] = found
+
+
+def bytes_of_words(x, out):
+    """Bytes turned within words through shared memory that is read as another type."""
+    raw = cuda.shared.array((128, 4), uint8)
+    t = cuda.threadIdx.x
+    for i in range(4):
+        raw[t, i] = (x[cuda.grid(1)] >> (8 * i)) & 255
+    cuda.syncwarp()
+    found = uint32(0)
+    for i in range(4):
+        found = (found << uint32(8)) | uint32(raw[t ^ 1, i])
+    out[cuda.grid(1)] = found
+
+
+def neighbours_in_local(x, out):
+    """Runs of 8 sorted by insertion in local memory, merged in pairs by the even threads through shared memory."""
+    mine = cuda.local.array(8, int32)
+    runs = cuda.shared.array((64, 8), int32)
+    t = cuda.threadIdx.x
+    for i in range(8):
+        value, j = x[8 * t + i], i
+        while j > 0 and mine[j - 1] > value:
+            mine[j] = mine[j - 1]
+            j -= 1
+        mine[j] = value
+    for i in range(8):
+        runs[t, i] = mine[i]
+    cuda.syncthreads()
+    if t % 2 == 0:
+        a = b = 0
+        for i in range(16):
+            first = b == 8 or (a < 8 and runs[t, a] <= runs[t + 1, b])
+            out[8 * t + i] = runs[t, a] if first else runs[t + 1, b]
+            a, b = (a + 1, b) if first else (a, b + 1)

@@ -74,6 +74,18 @@ def _strided(args):
     return {_place((2, 2), 1): x[:, ::2] // 3 - back % 7 + np.array([round(i / 3) for i in range(12)])[:, None]}
 
 
+def _stencil(args):
+    x, out = args[4], _place((2, 2), 1)
+    around = np.lib.stride_tricks.sliding_window_view(np.pad(x, 1), (3, 3)).sum((2, 3))
+    return {out: around - 9 * x}
+
+
+def _complex_rows(args):
+    x, lane = args[4], np.arange(32)
+    turned = x[:, (lane[:, None] * lane) % 32]           # [row, lane, j]
+    return {_place((2, 2), 1): (turned * x[:, None, :]).sum(2)}
+
+
 ROWS = (
     numba("numba_transpose", (("float32", 2), ("float32", 2)), grid=(4, 3, 1), block=(16, 16, 1),
           make=lambda r: _arrays(normal(r, 40, 60), np.zeros((60, 40), np.float32)),
@@ -100,6 +112,27 @@ ROWS = (
                                                          axis=1).astype(np.float32)}),
     numba("numba_votes", (("int32", 1), ("int32", 1)), grid=(2, 1, 1), block=(64, 1, 1),
           make=lambda r: _arrays(ints(r, 128), np.zeros(128, np.int32)), result=_voted),
+    numba("numba_stencil", (("float32", 2), ("float32", 2)), grid=(3, 3, 1), block=(32, 16, 1),
+          make=lambda r: _arrays(ints(r, 40, 70, dtype=np.float32), np.zeros((40, 70), np.float32)), result=_stencil),
+    numba("numba_sums_of_rows", (("float32", 2), ("float32", 1)), grid=(5, 1, 1), block=(128, 1, 1),
+          make=lambda r: _arrays(ints(r, 5, 300, dtype=np.float32), np.zeros(5, np.float32)),
+          result=lambda a: {_place((2, 1), 1): a[4].sum(1)}),
+    numba("numba_sort_tile", (("int64", 1), ("int16", 1)), grid=(1, 1, 1), block=(128, 1, 1),
+          make=lambda r: _arrays(r.permutation(256).astype(np.int64) << 33, np.arange(256, dtype=np.int16)),
+          result=lambda a: {4: np.sort(a[4]), _place((1, 1), 1): a[4].argsort().astype(np.int16)}),
+    numba("numba_bins_of_halves", (("int32", 1), ("float64", 1), ("float64", 1)), grid=(2, 1, 1), block=(128, 1, 1),
+          make=lambda r: _arrays(ints(r, 1000, low=0, high=1000), ints(r, 1000, dtype=float), np.zeros(32)),
+          result=lambda a: {_place((1, 1, 1), 2): np.bincount(a[4] & 31, a[_place((1, 1, 1), 1)], 32)}),
+    numba("numba_complex_rows", (("complex64", 2), ("complex64", 2)), grid=(2, 1, 1), block=(128, 1, 1),
+          make=lambda r: _arrays((ints(r, 8, 32, dtype=np.float32) + 1j * ints(r, 8, 32)).astype(np.complex64),
+                                 np.zeros((8, 32), np.complex64)),
+          result=_complex_rows),
+    numba("numba_bytes_of_words", (("uint32", 1), ("uint32", 1)), grid=(2, 1, 1), block=(128, 1, 1),
+          make=lambda r: _arrays(ints(r, 256, low=0, high=2**32, dtype=np.uint32), np.zeros(256, np.uint32)),
+          result=lambda a: {_place((1, 1), 1): a[4].reshape(-1, 2)[:, ::-1].ravel().byteswap()}),
+    numba("numba_neighbours_in_local", (("int32", 1), ("int32", 1)), grid=(1, 1, 1), block=(64, 1, 1),
+          make=lambda r: _arrays(ints(r, 512), np.zeros(512, np.int32)),
+          result=lambda a: {_place((1, 1), 1): np.sort(a[4].reshape(32, 16), 1).ravel()}),
     numba("numba_strided", (("int32", 2, "any"), ("int32", 2)), grid=(2, 3, 1), block=(8, 8, 1), make=_sliced,
           result=_strided),
 )
