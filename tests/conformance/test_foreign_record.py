@@ -15,7 +15,8 @@ RECORD_ABOUT = compare.about(FILE)
 QUICK = ["reduce_interleaved", "histogram_shared", "atomic_kinds", "sgemm_tiled", "copy_partial", "copy_ignored_half",
          "copy_scattered_31", "matrices_moved", "wgmma_tma", "cluster_histogram", "cluster_reduce", "tma_negative",
          "triton_matmul", "numba_matmul_tiled", "softmax", "early_return", "cutlass_pingpong", "cub_radix_sort",
-         "cub_by_warps", "cub_histogram_sort", "pipeline_roles", "tensor_tile", "groups_copy", "complex_product"]
+         "cub_by_warps", "cub_histogram_sort", "pipeline_roles", "tensor_tile", "groups_copy", "complex_product",
+         "triton_gather", "triton_described", "numba_sort_tile", "fourier_256", "eliminate", "hash_table"]
 
 
 @pytest.mark.parametrize("name", sweep_but(QUICK, RECORD))
@@ -38,10 +39,13 @@ def test_the_record_has_the_rows_three_languages_and_their_counters():
 PAIRS = sum(bool(theirs) for made in RECORD.values() for theirs in compare.counted(made).values())
 APART = len(REASONS) + len({kernel for kernel, _ in REASONS})      # and of each of these kernels all together
 """Of kernels and classes of wavefronts: how many the GPU counted, and how many of them the machine counts otherwise."""
+BY_TIME = {kernel for (kernel, _), reason in REASONS.items() if reason == CONTENDED}
 
 
-def test_at_least_95_of_100_classes_of_wavefronts_are_the_gpus():
-    assert APART <= 0.05 * PAIRS and all(kernel in RECORD for kernel, _ in REASONS)
+def test_at_least_95_of_100_classes_of_wavefronts_that_do_not_depend_on_time_are_the_gpus():
+    certain = [counts for name, made in RECORD.items() if name not in BY_TIME for counts in compare.counted(made).values()]
+    apart = APART - len(BY_TIME) - sum(kernel in BY_TIME for kernel, _ in REASONS)
+    assert apart <= 0.05 * sum(map(bool, certain)) and all(kernel in RECORD for kernel, _ in REASONS)
 
 
 def test_the_guide_says_how_many_were_equal():

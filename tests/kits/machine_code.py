@@ -34,13 +34,13 @@ def _assembled(text, folder):
 
 def _opcodes(listing):
     lines = re.findall(r"/\*[0-9a-f]{4,}\*/\s+(@!?U?P\w+ )?([A-Z][\w.]*)", listing)
-    return Counter(opcode for guard, opcode in lines if guard.strip() not in ("@!PT", "@!UPT"))
+    return [opcode for guard, opcode in lines if guard.strip() not in ("@!PT", "@!UPT")]
 
 
 def assembled(text, folder):
     """(what ptxas says, SASS opcodes as a Counter) of a PTX text, without instructions that never execute."""
     said, listing = _assembled(text, folder)
-    return said, _opcodes(listing)
+    return said, Counter(_opcodes(listing))
 
 
 def assert_in_registers(said):
@@ -50,7 +50,12 @@ def assert_in_registers(said):
 
 
 def assembled_each(bodies, folder):
-    """{body: its SASS opcodes as a Counter} of bodies of kernels of (u64, u32), as of `ptx_texts.module`, which
+    """{body: its SASS opcodes as a Counter}, as `listed_each` has them."""
+    return {body: Counter(opcodes) for body, opcodes in listed_each(bodies, folder).items()}
+
+
+def listed_each(bodies, folder):
+    """{body: its SASS opcodes in their order} of bodies of kernels of (u64, u32), as of `ptx_texts.module`, which
     ptxas assembles in one file, because a start of it takes much longer than such a kernel."""
     texts = [module(body, ["u64", "u32"], f"k{i}") for i, body in enumerate(bodies)]
     head = texts[0].index(".visible")

@@ -84,7 +84,7 @@ def judge(row, recorded, data=DATA):
     if "failed" in recorded:
         return Verdict(row.name, failed=f"the GPU failed: {recorded['failed']}")
     arrays = arrays_of(arguments)
-    results = [told for i in recorded["sha256"] if (told := unlike(arrays[i], recorded, i))]
+    results = [told for i in recorded["sha256"] if i not in row.maps and (told := unlike(arrays[i], recorded, i))]
     return Verdict(row.name, results, wavefronts(trace, recorded), [str(h) for h in trace.hazards])
 
 

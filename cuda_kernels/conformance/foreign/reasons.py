@@ -5,11 +5,23 @@ Seen in the SASS of ptxas 13.0.88 (-arch=sm_90a).
 
 JOINED = "ptxas loads ahead of the branches that leave the loop, and joins these loads into LDS.128"
 PREDICATED = "ptxas puts a predicate on a copy in place of a branch: where it holds in no lane, LDGSTS counts all the same"
+AHEAD = "ptxas makes predicates of branches, and joins loads from both sides of one"
+RETRIED = "the loads of the rounds in which lanes try again are estimated: the trace says that they are not exact"
+REPLACED = "ptxas makes a store, and mostly a load, of each tensormap.replace of shared memory"
+OPEN = "not explained: seen in one run, the instructions and their addresses are those of the machine"
 CONTENDED = "how often lanes and warps try again depends on time, so that it differs from run to run"
 
 REASONS: dict[tuple[str, str], str] = {
     ("early_return", "ld"): JOINED,
     ("copy_pipeline", "copy"): PREDICATED,
+    ("heap_of_nodes", "ld"): AHEAD,
+    ("numba_bins_of_halves", "ld"): RETRIED,
+    ("triton_described", "ld"): REPLACED,
+    ("triton_described", "st"): REPLACED,
+    ("hash_table", "atom"): OPEN,
+    ("numba_complex_rows", "ld"): OPEN,
+    ("triton_int8", "copy"): OPEN,
+    ("triton_e4m3", "copy"): OPEN,
     ("atomic_kinds", "ld"): CONTENDED,
     ("atomic_kinds", "atom"): CONTENDED,
     ("atomic_refs", "atom"): CONTENDED,

@@ -22,12 +22,12 @@ class Foreign:
     of the row. grid, block, shared_bytes (dynamic, per CTA), cluster (CTAs, or along each axis): the launch. make: a NumPy
     Generator -> arguments, in the order of the .params: arrays for pointers (they are changed), numbers, TensorMaps,
     Structures. result: arguments before the launch -> {key of `arrays_of`: what that array must become}; None where nothing
-    is computed. tolerance: None where the
-    result is exact, or (relative, absolute) for how far a NumPy reference may be from it. approximate: the kernel uses
-    functions that PTX does not define to the bit, so that GPUs need not agree to the bit either. compile: what the compiler
-    must know (Triton: signature, constants, warps, stages; Numba: types). waits: lanes or CTAs wait for one another, which
-    only a fair machine ends. refused: the GPU ends the kernel with an error; a word of the message with which the machine
-    refuses it.
+    is computed. tolerance: None where the result is exact, or (relative, absolute) for how far a NumPy reference may be from
+    it. approximate: the kernel uses functions that PTX does not define to the bit, so that GPUs need not agree to the bit
+    either. maps: keys of the arrays into which it writes tensor maps, whose bytes PTX leaves open. compile: what the
+    compiler must know (Triton: signature, constants, warps, stages; Numba: types). waits: lanes or CTAs wait for one
+    another, which only a fair machine ends. refused: the GPU ends the kernel with an error; a word of the message with which
+    the machine refuses it.
     """
 
     name: str
@@ -45,6 +45,7 @@ class Foreign:
     compile: dict[str, Any] = field(default_factory=dict)
     waits: bool = False
     refused: str = ""
+    maps: tuple[str, ...] = ()
 
     def __post_init__(self):
         object.__setattr__(self, "entry", self.entry or self.name)

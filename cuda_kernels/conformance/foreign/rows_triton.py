@@ -142,6 +142,7 @@ ROWS = (
            result=_multiplied),
     triton("triton_described",
            {"a": "*bf16:16", "b": "*bf16:16", "c": "*bf16:16", "m": "i32:16", "n": "i32:16", "k": "i32:16", "BM": 64,
-            "BN": 64, "BK": 64}, entry="described", grid=(2, 1, 1), shared_bytes=57368, make=_described, result=_multiplied),
+            "BN": 64, "BK": 64}, entry="described", grid=(2, 1, 1), shared_bytes=57368, make=_described, result=_multiplied,
+           maps=("6",)),
 )
 """The rows."""

@@ -12,6 +12,7 @@ from simlayout.machine.ptx.names import Names, aligned
 from simlayout.machine.ptx.opcodes.control import recursion
 from simlayout.machine.ptx.passes.contracted import contracted
 from simlayout.machine.ptx.passes.joined import joined
+from simlayout.machine.ptx.passes.last import put_off
 from simlayout.machine.ptx.passes.same_place import beside
 from simlayout.machine.ptx.passes.sunk import sunk
 from simlayout.machine.ptx.passes.unread import unread_results
@@ -158,7 +159,8 @@ class Lowering:
         function = names.function
         names.start = len(self.steps)
         names.labels = {s.name: [None] for s in function.body if isinstance(s, syntax.Label)}
-        (body, moved), made = sunk(contracted(function.body)), []
+        body, guards = put_off(function.body) if function.entry else (function.body, {})
+        (body, moved), made = sunk(contracted(body)), []
         for statement in body:
             if isinstance(statement, syntax.Label):
                 names.labels[statement.name][0] = len(self.steps)
@@ -171,6 +173,8 @@ class Lowering:
             wholes, places = joined(names), beside(function.body)
             for step, of in made:
                 step.joined, step.beside = wholes.get(of), places.get(of)
+                if of in guards:
+                    step.guard, step.negated = _guarded(guards[of], names)
         falls = not self.steps[names.start:] or self.steps[-1].jump is None or self.steps[-1].guard is not None
         if falls or [len(self.steps)] in names.labels.values():
             self.steps += self._bound(syntax.Instruction("ret", (), (), None, function.line, 1, None, "ret;"), names)
@@ -195,14 +199,11 @@ class Lowering:
         for file, line in reversed(site.callers if site else ()):
             caller = file, line, caller
         name = ".".join((instruction.opcode, *instruction.modifiers))
-        guard, negated = None, 0
-        if instruction.guard is not None:
-            plain = getattr(instruction.guard, "register", instruction.guard)
-            guard, negated = names.register(plain), int(plain is not instruction.guard)
+        guard = _guarded(instruction.guard, names)
         made, self._touched = [], set()
         try:
             for kind in bind(instruction, names):
-                step = Step(name, where, caller, instruction.line, instruction.text, guard, negated)
+                step = Step(name, where, caller, instruction.line, instruction.text, *guard)
                 for key, value in kind.items():
                     setattr(step, key, value)
                 if step.lanewise is not None:
@@ -271,6 +272,14 @@ class Lowering:
 def address_of(module, function):
     """What a register or a variable holds that points to a function of a syntax.Module."""
     return CODE * (list(module.functions).index(function) + 1)
+
+
+def _guarded(guard, names):
+    """(row of the predicate, or None; whether lanes execute where it does not hold) of a guard, or of None."""
+    if guard is None:
+        return None, 0
+    plain = getattr(guard, "register", guard)
+    return names.register(plain), int(plain is not guard)
 
 
 def _callee(instruction):

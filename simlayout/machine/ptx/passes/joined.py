@@ -132,7 +132,7 @@ def _runs(body, names, halves):
         if parts is not None and statement.guard is not None:
             yield parts.size, [parts]
             parts = None
-        if parts is None and _ends(statement, stores) or parts is not None and not _goes_on(run, parts, stores):
+        if parts is None and keeps_apart(statement, stores) or parts is not None and not _goes_on(run, parts, stores):
             yield from _by_size(run)
             run, stores = {}, parts is not None and parts.store
         if parts is not None:
@@ -159,8 +159,8 @@ def _goes_on(run, parts, stores):
             and there.isdisjoint(parts.offset + at for at in parts.wanted))
 
 
-def _ends(statement, store):
-    """Whether parts on both sides of a statement stay apart. store: those are stores, not loads."""
+def keeps_apart(statement: syntax.Instruction | syntax.Label, store: bool) -> bool:
+    """Whether loads of shared memory on both sides of a statement stay apart; store: whether stores do."""
     if isinstance(statement, syntax.Label) or statement.opcode in _ENDS or _branches(statement, store):
         return True
     spaces = {modifier.split("::")[0] for modifier in statement.modifiers}

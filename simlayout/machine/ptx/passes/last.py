@@ -1,0 +1,79 @@
+"""Loads of shared memory that only the last store of a kernel needs, which not all lanes execute.
+
+ptxas ends the lanes that a guard keeps from the last store (`@!P0 EXIT`), and what that store alone needs comes behind: a
+warp of which no lane stores does not load. So it is with the tile that a kernel of Triton turns over in shared memory and
+stores under a mask. Seen in the SASS of ptxas 13.0 and 13.5: loads whose results are stored as they are, or with a constant
+added to them, come behind; those of which something else is computed first do not, nor do loads ahead of a barrier, or of
+another store to shared memory.
+"""
+
+from collections import Counter
+
+from simlayout.machine.ptx import syntax
+from simlayout.machine.ptx.passes.def_use import Statements, defined, registers_in, registers_read
+from simlayout.machine.ptx.passes.joined import keeps_apart
+from simlayout.machine.ptx.passes.unread import is_shared_load
+
+Guard = syntax.Register | syntax.Negated
+
+_SIMPLE = {"mov": ("b32", "u32", "s32", "f32", "b64", "u64", "s64", "f64"), "add": ("u32", "s32")}
+"""What comes along with a load, by opcode and type: copies, and sums with a constant."""
+
+
+def put_off(body: Statements) -> tuple[Statements, dict[int, Guard]]:
+    """(the statements of an entry with such loads right ahead of the last store, {id of a load: the guard of that store}).
+
+    >>> r, p, a = (syntax.Register(name, type) for name, type in (("%r", "b32"), ("%p", "pred"), ("%a", "b64")))
+    >>> load = syntax.Instruction("ld", ("shared", "b32"), (r, syntax.Address(a, 0)), None, 1, 1, None, "")
+    >>> test = syntax.Instruction("setp", ("eq", "b64"), (p, a, a), None, 2, 1, None, "")
+    >>> store = syntax.Instruction("st", ("global", "b32"), (syntax.Address(a, 0), r), p, 3, 1, None, "")
+    >>> made, guards = put_off([load, test, store])
+    >>> [statement.opcode for statement in made], guards == {id(load): p}, put_off([load, test, store, store])[1]
+    (['setp', 'ld', 'st'], True, {})
+    """
+    at, store = _last_store(body)
+    if store is None:
+        return body, {}
+    reads = Counter(name for s in body if isinstance(s, syntax.Instruction) for name in registers_read(s))
+    stored = Counter(registers_in(store.operands[1:]))
+    alone = {name for name, times in stored.items() if reads[name] == times}
+    behind: list[syntax.Instruction] = []
+    changed: set[str] = set()                            # between a statement and the store
+    for statement in reversed(body[:at]):
+        if isinstance(statement, syntax.Label) or keeps_apart(statement, False):
+            break
+        if _goes_along(statement, alone, reads, changed):
+            behind.append(statement)
+            alone.update(registers_read(statement) if statement.opcode in _SIMPLE else ())
+        else:
+            changed.update(defined(statement))
+    loads = [statement for statement in behind if statement.opcode == "ld"]
+    if not loads:
+        return body, {}
+    ids = set(map(id, behind))
+    kept = [statement for statement in body[:at] if id(statement) not in ids]
+    return [*kept, *reversed(behind), *body[at:]], {id(load): store.guard for load in loads}
+
+
+def _goes_along(statement, alone, reads, changed):
+    """Whether a statement comes behind the end of the lanes that do not store. alone: registers that only the store reads,
+    or what goes along; reads: how often each register is read; changed: those that have another value at the store."""
+    needed, made = [*registers_read(statement)], {*defined(statement)}
+    if statement.guard is not None or changed.intersection(needed) or any(reads[name] for name in made - alone):
+        return False
+    if statement.opcode in _SIMPLE:
+        simple = statement.modifiers[-1] in _SIMPLE[statement.opcode]
+        return simple and bool(made) and made <= alone and len(needed) == 1 == reads[needed[0]]
+    return statement.opcode == "ld" and is_shared_load(statement) and bool(made & alone)
+
+
+def _last_store(body):
+    """(where, the Instruction) of the last thing that a kernel does if a guard keeps lanes from it, and it is a store or a
+    red; else (0, None)."""
+    for at in reversed(range(len(body))):
+        statement = body[at]
+        if isinstance(statement, syntax.Label) or statement.opcode in ("ret", "exit") and statement.guard is None:
+            continue
+        stores = statement.opcode in ("st", "red") and statement.guard is not None
+        return (at, statement) if stores and "volatile" not in statement.modifiers else (0, None)
+    return 0, None

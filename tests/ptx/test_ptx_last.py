@@ -1,0 +1,69 @@
+"""Loads that only the last store of a kernel needs come behind the end of the lanes that a guard keeps from it."""
+
+import numpy as np
+import pytest
+from machine_code import listed_each, needs_tools
+from ptx_texts import module
+
+from simlayout import ptx
+
+HEAD = """.shared .align 16 .b8 s[4096]; .reg .b32 %x<9>;
+ld.param.u64 %rd1, [kernel_param_0]; ld.param.u32 %r1, [kernel_param_1];
+mov.u32 %r2, %tid.x; mul.wide.u32 %rd2, %r2, 16; add.s64 %rd1, %rd1, %rd2; mov.u32 %r4, s; mad.lo.u32 %r5, %r2, 16, %r4;
+"""
+GUARD, OTHER = "setp.lt.u32 %p1, %r2, %r1; ", "setp.lt.u32 %p2, %r2, 9; "
+LOAD, TWO = "ld.shared.u32 %x0, [%r5]; ", "ld.shared.u32 %x0, [%r5]; ld.shared.u32 %x1, [%r5+1024]; "
+STORE = "@%p1 st.global.u32 [%rd1], {}; "
+
+BEHIND = {
+    GUARD + LOAD + STORE.format("%x0"): (0, 1), LOAD + GUARD + STORE.format("%x0"): (0, 1),
+    GUARD + LOAD + STORE.format("%x0").replace("@", "@!"): (0, 1),
+    GUARD + LOAD + "@%p1 red.global.add.u32 [%rd1], %x0; ": (0, 1),
+    GUARD + LOAD + "@%p1 st.shared.u32 [%r5+64], %x0; ": (0, 1),
+    GUARD + LOAD + "add.u32 %x2, %x0, 5; " + STORE.format("%x2"): (0, 1),
+    GUARD + LOAD + "mov.b32 %x2, %x0; " + STORE.format("%x2"): (0, 1),
+    GUARD + LOAD + "mad.lo.u32 %x2, %x0, 3, 7; " + STORE.format("%x2"): (1, 0),
+    GUARD + LOAD + "add.u32 %x2, %x0, %r2; " + STORE.format("%x2"): (1, 0),
+    GUARD + TWO + "add.u32 %x2, %x0, %x1; " + STORE.format("%x2"): (2, 0),
+    GUARD + TWO + "@%p1 st.global.v2.u32 [%rd1], {%x0, %x1}; ": (0, 2),
+    GUARD + "ld.shared.v4.u32 {%x0, %x1, %x2, %x3}, [%r5]; @%p1 st.global.v4.u32 [%rd1], {%x0, %x1, %x2, %x3}; ": (0, 1),
+    GUARD + "".join(f"ld.shared.u32 %x{i}, [%r5+{4 * i}];" for i in range(4)) +
+    "@%p1 st.global.v4.u32 [%rd1], {%x0, %x1, %x2, %x3}; ": (0, 1),
+    GUARD + TWO + STORE.format("%x0") + STORE.format("%x1").replace("%rd1", "%rd1+4"): (1, 1),
+    GUARD + OTHER + TWO + STORE.format("%x0") + STORE.format("%x1").replace("%p1", "%p2").replace("%rd1", "%rd1+4"): (1, 1),
+    GUARD + LOAD + STORE.format("%x0") + "st.global.u32 [%rd1+4], %r2; ": (1, 0),
+    GUARD + LOAD + "bar.sync 0; " + STORE.format("%x0"): (1, 0),
+    GUARD + LOAD + "fence.acq_rel.cta; " + STORE.format("%x0"): (1, 0),
+    GUARD + LOAD + "st.shared.u32 [%r5+64], %r2; " + STORE.format("%x0"): (1, 0),
+    GUARD + LOAD + "st.global.u32 [%rd1+4], %r2; " + STORE.format("%x0"): (0, 1),
+    GUARD + LOAD + "st.global.u32 [%rd1+4], %x0; " + STORE.format("%x0"): (1, 0),
+    GUARD + LOAD + "shfl.sync.down.b32 %x2, %x0, 1, 31, -1; " + STORE.format("%x2"): (1, 0),
+    LOAD + "setp.ne.u32 %p1, %x0, 7; " + STORE.format("%x0"): (1, 0),
+    (GUARD + LOAD + STORE.format("%x0")).replace("ld.", "ld.volatile."): (1, 0),
+    GUARD + LOAD + "and.b32 %x2, %x0, 12; cvt.u64.u32 %rd3, %x2; add.u64 %rd2, %rd1, %rd3; @%p1 st.global.u32 [%rd2], %r2; ":
+        (1, 0),
+}
+"""Lines -> (loads that all warps execute, those that come behind the end of lanes that do not store)."""
+
+
+def body(lines):
+    return HEAD + lines + "ret;"
+
+
+@pytest.mark.parametrize("lines", BEHIND)
+def test_a_warp_of_which_no_lane_stores_counts_no_load_that_comes_behind(lines):
+    always, behind = BEHIND[lines]
+    entry = ptx.load(module(body(lines), ["u64", "u32"])).entry()
+    trace = entry.run(1, 64, np.zeros((64, 4), np.uint32), 32, hazards="off")       # one of two warps stores
+    assert sum(a.instructions for a in trace.accesses if a.instruction.startswith("ld")) == 2 * always + behind
+
+
+@needs_tools
+def test_ptxas_puts_them_there(tmp_path):
+    made = listed_each([body(lines) for lines in BEHIND], tmp_path)
+    for lines, (always, behind) in BEHIND.items():
+        opcodes = made[body(lines)]
+        ends = [at for at, opcode in enumerate(opcodes) if opcode == "EXIT"]
+        loads = [at for at, opcode in enumerate(opcodes) if opcode.startswith("LDS")]
+        assert (sum(at < ends[0] for at in loads), sum(at > ends[0] for at in loads)) == (
+            (always, behind) if len(ends) > 1 else (always + behind, 0)), lines
