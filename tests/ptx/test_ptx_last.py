@@ -2,10 +2,13 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from machine_code import listed_each, needs_tools
 from ptx_texts import module
 
 from simlayout import ptx
+from simlayout.machine.ptx import lower
 
 HEAD = """.shared .align 16 .b8 s[4096]; .reg .b32 %x<9>;
 ld.param.u64 %rd1, [kernel_param_0]; ld.param.u32 %r1, [kernel_param_1];
@@ -40,6 +43,17 @@ BEHIND = {
     GUARD + LOAD + "shfl.sync.down.b32 %x2, %x0, 1, 31, -1; " + STORE.format("%x2"): (1, 0),
     LOAD + "setp.ne.u32 %p1, %x0, 7; " + STORE.format("%x0"): (1, 0),
     (GUARD + LOAD + STORE.format("%x0")).replace("ld.", "ld.volatile."): (1, 0),
+    (GUARD + LOAD + STORE.format("%x0")).replace("ld.shared", "ld.relaxed.cta.shared"): (1, 0),
+    (GUARD + LOAD + STORE.format("%x0")).replace("ld.shared", "ld.acquire.cta.shared"): (1, 0),
+    GUARD + LOAD + STORE.format("%x0").replace("st.", "st.volatile."): (0, 1),
+    GUARD + LOAD + STORE.format("%x0").replace("st.global", "st.release.gpu.global"): (0, 1),
+    GUARD + LOAD + OTHER + "@%p2 mov.b32 %x0, 3; " + STORE.format("%x0"): (1, 0),
+    GUARD + LOAD + "mov.b32 %x2, %x0; " + OTHER + "@%p2 mov.b32 %x2, 3; " + STORE.format("%x2"): (1, 0),
+    GUARD + LOAD + "red.global.add.u32 [%rd1+4], 1; " + STORE.format("%x0"): (0, 1),
+    GUARD + LOAD + "red.release.gpu.global.add.u32 [%rd1+4], 1; " + STORE.format("%x0"): (1, 0),
+    GUARD + LOAD + "st.release.cta.global.u32 [%rd1+4], %r2; " + STORE.format("%x0"): (1, 0),
+    GUARD + LOAD + "ld.acquire.gpu.global.u32 %x5, [%rd1+4]; " + STORE.format("%x0"): (1, 0),
+    GUARD + LOAD + "atom.acq_rel.gpu.global.add.u32 %x5, [%rd1+4], 1; " + STORE.format("%x0"): (1, 0),
     GUARD + LOAD + "and.b32 %x2, %x0, 12; cvt.u64.u32 %rd3, %x2; add.u64 %rd2, %rd1, %rd3; @%p1 st.global.u32 [%rd2], %r2; ":
         (1, 0),
 }
@@ -56,6 +70,25 @@ def test_a_warp_of_which_no_lane_stores_counts_no_load_that_comes_behind(lines):
     entry = ptx.load(module(body(lines), ["u64", "u32"])).entry()
     trace = entry.run(1, 64, np.zeros((64, 4), np.uint32), 32, hazards="off")       # one of two warps stores
     assert sum(a.instructions for a in trace.accesses if a.instruction.startswith("ld")) == 2 * always + behind
+
+
+STATEMENTS = (
+    "ld.shared.u32 %x0, [%r5]; ", "ld.shared.u32 %x1, [%r5+1024]; ", "ld.shared.v2.u32 {%x0, %x1}, [%r5+8]; ",
+    "mov.b32 %x2, %x0; ", "mov.b32 %x0, %x2; ", "add.u32 %x1, %x0, 5; ", "add.u32 %x2, %x2, 1; ", "@%p2 mov.b32 %x0, 3; ",
+    "@%p2 add.u32 %x2, %x1, 7; ", "add.u32 %r5, %r5, 16; ", "xor.b32 %x1, %x1, %x2; ", "@%p2 ld.shared.u32 %x2, [%r5]; ",
+    "setp.lt.u32 %p1, %x0, 20; ", "st.shared.u32 [%r5], %x1; ", "st.global.u32 [%rd1+12], %x0; ", "bar.sync 0; ")
+
+
+@given(st.lists(st.sampled_from(STATEMENTS), min_size=1, max_size=9), st.sampled_from(["%x0", "%x1", "%x2"]))
+def test_a_kernel_stores_what_it_stores_with_every_load_in_its_place(lines, stored):
+    filled = "mov.u32 %x0, 1; mov.u32 %x1, 2; mov.u32 %x2, 3; " + "st.shared.u32 [%r5], %r2; st.shared.u32 [%r5+1024], %r1; "
+    text = module(body(filled + GUARD + OTHER + "".join(lines) + STORE.format(stored)), ["u64", "u32"])
+    moved, unmoved = np.zeros((2, 64, 4), np.uint32)
+    ptx.load(text).entry().run(1, 64, moved, 32, hazards="off")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lower, "put_off", lambda statements: (statements, {}))
+        ptx.load(text).entry().run(1, 64, unmoved, 32, hazards="off")
+    assert moved.tolist() == unmoved.tolist()
 
 
 @needs_tools

@@ -26,6 +26,8 @@ _MOST = 4
 _ENDS = {"bra", "brx", "ret", "exit", "call", "trap", "bar", "barrier", "fence", "membar", "mbarrier", "stmatrix", "wgmma",
          "wmma", "griddepcontrol", "nanosleep"}
 """Opcodes past which nothing is joined; those that may touch shared memory come on top."""
+_TOUCH = {"ld", "st", "atom", "red", "ldmatrix", "tensormap"}
+"""Opcodes that touch the memory that a modifier names, or any."""
 
 
 @dataclass(frozen=True)
@@ -168,7 +170,7 @@ def keeps_apart(statement: syntax.Instruction | syntax.Label, store: bool) -> bo
         return True
     if statement.opcode == "cp":
         return "commit_group" not in spaces
-    if statement.opcode not in ("ld", "st", "atom", "red", "ldmatrix") or spaces & {"global", "local", "param", "const"}:
+    if statement.opcode not in _TOUCH or spaces & {"global", "local", "param", "const"}:
         return False
     return store or statement.opcode not in ("ld", "ldmatrix") or "volatile" in spaces
 

@@ -3,8 +3,8 @@
 ptxas ends the lanes that a guard keeps from the last store (`@!P0 EXIT`), and what that store alone needs comes behind: a
 warp of which no lane stores does not load. So it is with the tile that a kernel of Triton turns over in shared memory and
 stores under a mask. Seen in the SASS of ptxas 13.0 and 13.5: loads whose results are stored as they are, or with a constant
-added to them, come behind; those of which something else is computed first do not, nor do loads ahead of a barrier, or of
-another store to shared memory.
+added to them, come behind; those of which something else is computed first do not, nor do loads ahead of a barrier, of what
+acquires or releases, or of another store to shared memory.
 """
 
 from collections import Counter
@@ -18,6 +18,11 @@ Guard = syntax.Register | syntax.Negated
 
 _SIMPLE = {"mov": ("b32", "u32", "s32", "f32", "b64", "u64", "s64", "f64"), "add": ("u32", "s32")}
 """What comes along with a load, by opcode and type: copies, and sums with a constant."""
+
+_ORDERED = {"acquire", "release", "acq_rel"}
+"""Of what orders other accesses, whatever memory it touches."""
+_STRONG = _ORDERED | {"relaxed"}
+"""Of loads that stay where they are, besides those that are volatile."""
 
 
 def put_off(body: Statements) -> tuple[Statements, dict[int, Guard]]:
@@ -40,7 +45,7 @@ def put_off(body: Statements) -> tuple[Statements, dict[int, Guard]]:
     behind: list[syntax.Instruction] = []
     changed: set[str] = set()                            # between a statement and the store
     for statement in reversed(body[:at]):
-        if isinstance(statement, syntax.Label) or keeps_apart(statement, False):
+        if isinstance(statement, syntax.Label) or _keeps_ahead(statement):
             break
         if _goes_along(statement, alone, reads, changed):
             behind.append(statement)
@@ -59,12 +64,18 @@ def _goes_along(statement, alone, reads, changed):
     """Whether a statement comes behind the end of the lanes that do not store. alone: registers that only the store reads,
     or what goes along; reads: how often each register is read; changed: those that have another value at the store."""
     needed, made = [*registers_read(statement)], {*defined(statement)}
-    if statement.guard is not None or changed.intersection(needed) or any(reads[name] for name in made - alone):
+    if statement.guard is not None or changed.intersection((*needed, *made)) or any(reads[name] for name in made - alone):
         return False
     if statement.opcode in _SIMPLE:
         simple = statement.modifiers[-1] in _SIMPLE[statement.opcode]
         return simple and bool(made) and made <= alone and len(needed) == 1 == reads[needed[0]]
-    return statement.opcode == "ld" and is_shared_load(statement) and bool(made & alone)
+    weak = _STRONG.isdisjoint(statement.modifiers)
+    return statement.opcode == "ld" and weak and is_shared_load(statement) and bool(made & alone)
+
+
+def _keeps_ahead(statement):
+    """Whether no load that is ahead of an instruction comes behind it."""
+    return keeps_apart(statement, False) or statement.opcode == "setmaxnreg" or not _ORDERED.isdisjoint(statement.modifiers)
 
 
 def _last_store(body):
@@ -75,5 +86,5 @@ def _last_store(body):
         if isinstance(statement, syntax.Label) or statement.opcode in ("ret", "exit") and statement.guard is None:
             continue
         stores = statement.opcode in ("st", "red") and statement.guard is not None
-        return (at, statement) if stores and "volatile" not in statement.modifiers else (0, None)
+        return (at, statement) if stores else (0, None)
     return 0, None
