@@ -164,6 +164,14 @@ def test_shuffles_votes_and_barriers_of_whole_warps_need_no_python(monkeypatch):
     assert outcome(text, 3, 64, "report") == in_numpy(text, 3, 64, "report") and not seen
 
 
+def test_lanes_that_come_one_after_another_to_one_barrier_of_their_warp_execute_it_once():
+    text = kernel("AGAIN:", "and.b32 %r9, %r1, 3;", "mov.u32 %r10, 0;", "INNER:", "@%p2 exit;", "bar.warp.sync -1;",
+                  "add.u32 %r10, %r10, 1;", "setp.lt.u32 %p1, %r10, %r9;", "@%p1 bra INNER;", "add.u32 %r11, %r11, 1;",
+                  "setp.lt.u32 %p1, %r11, 2;", "@%p1 bra AGAIN;")
+    launch = text, 1, 40, "report"
+    assert outcome(*launch) == in_numpy(*launch)
+
+
 def kernel(*pieces):
     """A program of some lines."""
     return HEAD + "\n".join(f"    {piece}" for piece in pieces) + "\n" + TAIL
@@ -189,6 +197,15 @@ def test_python_takes_over_the_ctas_that_need_it_and_the_others_go_on(monkeypatc
                   PIECES[9].format(n=4), "OVER:")
     assert outcome(text, (3, 2), 64, "off") == in_numpy(text, (3, 2), 64, "off")
     assert seen == [((1, y, 0), warp) for y in range(2) for warp in range(2)]
+
+
+@pytest.mark.parametrize("head", ["@%p2 exit;", "@%p2 ret;", "setp.gt.u32 %p2, %r10, 2;\n    @%p2 exit;"])
+def test_lanes_that_go_back_to_a_guarded_end_at_the_head_of_a_loop_end_where_the_guard_holds(head):
+    text = kernel("mov.u32 %r10, 0;", "and.b32 %r9, %r1, 7;", "setp.gt.u32 %p2, %r1, 20;", "L0:", head,
+                  "add.u32 %r8, %r8, 1000;", "st.global.u32 [%d1], %r8;", "add.u32 %r10, %r10, 1;",
+                  "setp.lt.u32 %p1, %r10, %r9;", "@%p1 bra L0;")
+    for hazards in ("off", "report"):
+        assert outcome(text, 2, 40, hazards) == in_numpy(text, 2, 40, hazards)
 
 
 @pytest.mark.parametrize("hazards", ["off", "report"])

@@ -245,8 +245,9 @@ class Parts:
             return False
         self.narrow(union)
         self.sync(int(mask))
+        for at in {one.at for one in here} - {part.at}:
+            self.program.executed[at] += 1               # where several stand at one, they execute it together
         for one in here:
-            self.program.executed[one.at] += one is not part
             one.at, one.parked = one.at + 1, False
         return True
 

@@ -74,19 +74,20 @@ def execute_parts(w, budget, longest, held, steps, common):
         for p in range(count):
             if p != first and _place(table, at[p]) < limit:
                 limit = _place(table, at[p])
-        most = budget - done if chosen < 0 else 1
+        jumps = chosen >= 0                              # that is all it does now
+        most = 1 if jumps else budget - done
         to = execute(w, at[first], limit, most, behind(masks, LANES * first), held, steps, common)
         number, chosen = state[0], -1
         done += number
         at[first], ran[first] = to, begun[w] + done
         if state[2] or done >= budget:
             break
-        if number and count > 1 and _place(table, to) >= limit:
+        if number and (jumps or count > 1 and _place(table, to) >= limit):
             continue                                     # another part may be here
         step = behind(table, FIELDS * to)
         kind = step[KIND]
-        jumps = kind == BRANCH or kind == CALL or kind == RETURN or kind == EXIT
-        if jumps and step[GUARD] >= 0 and _part(behind(masks, LANES * first), behind(masks, LANES * count),
+        parts_ways = kind == BRANCH or kind == CALL or kind == RETURN or kind == EXIT
+        if parts_ways and step[GUARD] >= 0 and _part(behind(masks, LANES * first), behind(masks, LANES * count),
                                                 behind(rows, LANES * step[GUARD]), U64(step[FLIP])):
             at[count], ran[count] = to + 1, begun[w] + done
             count, chosen = count + 1, first             # those that go do so at once
