@@ -212,6 +212,32 @@ def test_atomics_race_with_plain_accesses_that_no_barrier_orders(monkeypatch, fi
     assert bool(trace.hazards) == told and (told or seen == [{"quick": True}])
 
 
+FILLED = "@%p1 st.shared.u32 [s], %r1; bar.sync 0; "
+ONE_WARP, OTHER_WARP, SECOND_CTA = ("setp.lt.u32 %p2, %r1, 32; ", "setp.ge.u32 %p2, %r1, 32; ", "setp.eq.u32 %p2, %r2, 1; ")
+OWN = "mul.wide.u32 %d3, %r1, 4; add.u64 %d4, %d1, %d3; "
+
+
+@pytest.mark.parametrize("first, between, then, ctas, told", [
+    ("@%p1 st.shared.u32 [s], %r1;", ONE_WARP, "@%p2 red.shared.add.u32 [s], 1;", 1, True),
+    ("@%p1 st.shared.u32 [s], %r1;", ONE_WARP + "bar.warp.sync -1;", "@%p2 red.shared.add.u32 [s], 1;", 1, False),
+    (FILLED + "@%p1 ld.shared.u32 %r8, [s];", "", "red.shared.add.u32 [s], 1;", 1, True),
+    (FILLED + ONE_WARP + "@%p2 ld.shared.u32 %r8, [s];", "bar.warp.sync -1;", "@%p2 red.shared.add.u32 [s], 1;", 1, False),
+    (FILLED + "red.shared.add.u32 [s], 1;", "bar.warp.sync -1;" + OTHER_WARP, "@%p2 ld.shared.u32 %r8, [s];", 1, True),
+    (FILLED + OTHER_WARP + "@%p2 red.shared.add.u32 [s], 1;", "bar.warp.sync -1;", "@%p2 ld.shared.u32 %r8, [s];", 1, False),
+    ("@%p1 ld.global.u32 %r8, [%d1];", "", "red.global.add.u32 [%d1], 1;", 1, True),
+    ("@%p1 ld.global.u32 %r8, [%d1];", "bar.sync 0;", "red.global.add.u32 [%d1], 1;", 1, False),
+    (OWN + "st.global.u32 [%d4], %r1;", "", "red.global.add.u32 [%d4], 1;", 1, False),
+    ("red.global.add.u32 [%d1], 1;", "bar.sync 0;" + SECOND_CTA, "@%p2 ld.global.u32 %r8, [%d1];", 2, True),
+    ("@%p1 st.global.u8 [%d1+3], %r1;", "", "red.global.add.u32 [%d1], 1;", 1, True),
+])
+def test_the_quick_look_knows_which_atomics_are_ordered(monkeypatch, first, between, then, ctas, told):
+    text = HEAD + "    setp.eq.u32 %p1, %r1, 0;\n" + COUNTED.format(first=first, between=between, then=then)
+    asked, made = [], run.told_of
+    monkeypatch.setattr(run, "told_of", lambda *args: asked.append(1) or made(*args))
+    seen, _, trace = steps_of(monkeypatch, text, ctas, (None,))
+    assert seen[0] == {"quick": True} and bool(trace.hazards) == told == bool(asked or seen[1:])
+
+
 def test_an_atomic_where_memory_has_come_up_that_was_not_known_at_the_start_is_a_doubt():
     space = SimpleNamespace(count=1, memory=lambda: [(0, 256, 0, True)])
     made = doubts.Doubts(load(TILE.format(between="red.global.add.u32 [%d1], 1;")).entry().program, space, True)

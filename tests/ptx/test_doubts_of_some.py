@@ -101,6 +101,12 @@ def test_what_the_quick_look_cannot_order_is_left_to_the_shadows_of_all_ctas():
     assert not trace.hazards and not _of_some(trace)
 
 
+def test_a_race_of_one_cta_is_told_where_the_shadows_know_that_the_others_are_in_order():
+    halves = "setp.lt.u32 %p2, %r1, 16; selp.b32 %r3, 0xFFFF, 0xFFFF0000, %p2; setp.ne.u32 %p2, %r2, 13;"
+    trace = launched(text_of(between=f"{halves} @%p2 bar.warp.sync %r3;"), 32)
+    assert lines(trace) == [10, 30, 40, 50] and {hazard.second.cta for hazard in trace.hazards} == {(13, 0, 0)}
+
+
 def test_memory_is_as_the_quick_run_left_it_and_a_race_in_global_memory_is_looked_for_in_all_ctas():
     store = ("    mul.wide.u32 %d3, %r2, 4; add.u64 %d4, %d1, %d3; setp.eq.u32 %p2, %r1, 0;"
              "GUARD st.global.u32 [%d4], %r8;\n    ret;")
