@@ -25,6 +25,17 @@ BEHIND = {
     GUARD + LOAD + "@%p1 st.shared.u32 [%r5+64], %x0; ": (0, 1),
     GUARD + LOAD + "add.u32 %x2, %x0, 5; " + STORE.format("%x2"): (0, 1),
     GUARD + LOAD + "mov.b32 %x2, %x0; " + STORE.format("%x2"): (0, 1),
+    **{GUARD + LOAD + f"{one}; mov.b32 %x3, %x2; " + STORE.format("%x3"): (0, 1) for one in (
+        "sub.s32 %x2, %x0, 5", "sub.s32 %x2, 5, %x0", "and.b32 %x2, %x0, 12", "or.b32 %x2, %x0, 5", "xor.b32 %x2, 5, %x0",
+        "not.b32 %x2, %x0", "shl.b32 %x2, %x0, 3", "shr.u32 %x2, %x0, 3", "mul.lo.u32 %x2, %x0, 7", "mul.hi.s32 %x2, %x0, 7",
+        "min.u32 %x2, %x0, 7", "max.s32 %x2, %x0, 7", "add.f32 %x2, %x0, 0f3FA00000", "sub.rn.f32 %x2, %x0, 0f3FA00000",
+        "mul.ftz.f32 %x2, %x0, 0f3FA00000", "max.f32 %x2, %x0, 0f3FA00000")},
+    **{GUARD + LOAD + f"{one}; " + STORE.format("%x2"): (1, 0) for one in (
+        "sub.s32 %x2, 0, %x0", "neg.s32 %x2, %x0", "max.s32 %x2, %x0, 0", "max.f32 %x2, %x0, 0f00000000",
+        "shl.b32 %x2, 5, %x0", "shl.b32 %x1, %x0, 3; add.u32 %x2, %x1, 7",
+        "mul.f32 %x1, %x0, 0f3FA00000; add.f32 %x2, %x1, 0f3FA00000",
+        "add.cc.u32 %x2, %x0, 5; addc.u32 %x3, %r2, 0; st.global.u32 [%rd1+4], %x3")},
+    GUARD + "ld.shared.u64 %rd3, [%r5]; add.f64 %rd4, %rd3, 0d3FF0000000000000; @%p1 st.global.u64 [%rd1], %rd4; ": (0, 1),
     GUARD + LOAD + "mad.lo.u32 %x2, %x0, 3, 7; " + STORE.format("%x2"): (1, 0),
     GUARD + LOAD + "add.u32 %x2, %x0, %r2; " + STORE.format("%x2"): (1, 0),
     GUARD + TWO + "add.u32 %x2, %x0, %x1; " + STORE.format("%x2"): (2, 0),
@@ -75,7 +86,9 @@ def test_a_warp_of_which_no_lane_stores_counts_no_load_that_comes_behind(lines):
 STATEMENTS = (
     "ld.shared.u32 %x0, [%r5]; ", "ld.shared.u32 %x1, [%r5+1024]; ", "ld.shared.v2.u32 {%x0, %x1}, [%r5+8]; ",
     "mov.b32 %x2, %x0; ", "mov.b32 %x0, %x2; ", "add.u32 %x1, %x0, 5; ", "add.u32 %x2, %x2, 1; ", "@%p2 mov.b32 %x0, 3; ",
-    "@%p2 add.u32 %x2, %x1, 7; ", "add.u32 %r5, %r5, 16; ", "xor.b32 %x1, %x1, %x2; ", "@%p2 ld.shared.u32 %x2, [%r5]; ",
+    "@%p2 add.u32 %x2, %x1, 7; ", "add.u32 %r5, %r5, 16; ", "xor.b32 %x1, %x1, %x2; ",
+    "shl.b32 %x2, %x0, 2; ", "max.u32 %x0, %x1, 9; ", "sub.u32 %x1, 70, %x0; ",
+    "@%p2 ld.shared.u32 %x2, [%r5]; ",
     "setp.lt.u32 %p1, %x0, 20; ", "st.shared.u32 [%r5], %x1; ", "st.global.u32 [%rd1+12], %x0; ", "bar.sync 0; ")
 
 

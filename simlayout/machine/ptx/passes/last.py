@@ -2,9 +2,10 @@
 
 ptxas ends the lanes that a guard keeps from the last store (`@!P0 EXIT`), and what that store alone needs comes behind: a
 warp of which no lane stores does not load. So it is with the tile that a kernel of Triton turns over in shared memory and
-stores under a mask. Seen in the SASS of ptxas 13.0 and 13.5: loads whose results are stored as they are, or with a constant
-added to them, come behind; those of which something else is computed first do not, nor do loads ahead of a barrier, of what
-acquires or releases, or of another store to shared memory.
+stores under a mask. Seen in the SASS of ptxas 13.0 and 13.5: loads whose results are stored as they are come behind, and so
+do those with one operation and a constant between, except 0, which is a register there. Those of which one instruction of
+three operands is made first do not, nor do loads ahead of a barrier, of what acquires or releases, or of another store to
+shared memory.
 """
 
 from collections import Counter
@@ -16,8 +17,12 @@ from simlayout.machine.ptx.passes.unread import is_shared_load
 
 Guard = syntax.Register | syntax.Negated
 
-_SIMPLE = {"mov": ("b32", "u32", "s32", "f32", "b64", "u64", "s64", "f64"), "add": ("u32", "s32")}
-"""What comes along with a load, by opcode and type: copies, and sums with a constant."""
+_COPIES = "b32", "u32", "s32", "f32", "b64", "u64", "s64", "f64"
+"""Types of the copies that come along with a load, however many."""
+_COMPUTED = {"add": ("u32", "s32", "f32", "f64"), "sub": ("u32", "s32", "f32"), "mul": ("u32", "s32", "f32"),
+             "min": ("u32", "s32", "f32"), "max": ("u32", "s32", "f32"), "shl": ("b32",), "shr": ("b32", "u32", "s32"),
+             **dict.fromkeys(("and", "or", "xor", "not"), ("b32",))}
+"""The types of what comes along by opcode, of which one stands between a load and the store."""
 
 _ORDERED = {"acquire", "release", "acq_rel"}
 """Of what orders other accesses, whatever memory it touches."""
@@ -41,7 +46,7 @@ def put_off(body: Statements) -> tuple[Statements, dict[int, Guard]]:
         return body, {}
     reads = Counter(name for s in body if isinstance(s, syntax.Instruction) for name in registers_read(s))
     stored = Counter(registers_in(store.operands[1:]))
-    alone = {name for name, times in stored.items() if reads[name] == times}
+    alone = {name: False for name, times in stored.items() if reads[name] == times}
     behind: list[syntax.Instruction] = []
     changed: set[str] = set()                            # between a statement and the store
     for statement in reversed(body[:at]):
@@ -49,7 +54,9 @@ def put_off(body: Statements) -> tuple[Statements, dict[int, Guard]]:
             break
         if _goes_along(statement, alone, reads, changed):
             behind.append(statement)
-            alone.update(registers_read(statement) if statement.opcode in _SIMPLE else ())
+            if statement.opcode != "ld":
+                computed = statement.opcode != "mov" or any(alone[name] for name in defined(statement))
+                alone.update(dict.fromkeys(registers_read(statement), computed))
         else:
             changed.update(defined(statement))
     loads = [statement for statement in behind if statement.opcode == "ld"]
@@ -61,16 +68,33 @@ def put_off(body: Statements) -> tuple[Statements, dict[int, Guard]]:
 
 
 def _goes_along(statement, alone, reads, changed):
-    """Whether a statement comes behind the end of the lanes that do not store. alone: registers that only the store reads,
-    or what goes along; reads: how often each register is read; changed: those that have another value at the store."""
+    """Whether a statement comes behind the end of the lanes that do not store. alone: {register that only the store reads,
+    or what goes along: whether something is computed from it}; reads: how often each register is read; changed: those that
+    have another value at the store."""
     needed, made = [*registers_read(statement)], {*defined(statement)}
-    if statement.guard is not None or changed.intersection((*needed, *made)) or any(reads[name] for name in made - alone):
+    if statement.guard is not None or changed.intersection((*needed, *made)) or any(reads[name] for name in made - {*alone}):
         return False
-    if statement.opcode in _SIMPLE:
-        simple = statement.modifiers[-1] in _SIMPLE[statement.opcode]
-        return simple and bool(made) and made <= alone and len(needed) == 1 == reads[needed[0]]
-    weak = _STRONG.isdisjoint(statement.modifiers)
-    return statement.opcode == "ld" and weak and is_shared_load(statement) and bool(made & alone)
+    if statement.opcode == "ld":
+        return _STRONG.isdisjoint(statement.modifiers) and is_shared_load(statement) and not made.isdisjoint(alone)
+    if not made or not made <= {*alone} or len(needed) != 1 or reads[needed[0]] != 1:
+        return False
+    if statement.opcode == "mov":
+        return statement.modifiers[-1] in _COPIES
+    return _has_one_operand(statement) and not any(alone[name] for name in made)
+
+
+def _has_one_operand(statement):
+    """Whether it is one of _COMPUTED, of a register and at most a constant."""
+    first, *constants = statement.operands[1:]
+    if statement.opcode not in ("shl", "shr") and constants and not isinstance(first, syntax.Register):
+        first, constants = constants[0], [first]
+    known = statement.modifiers[-1] in _COMPUTED.get(statement.opcode, ()) and {"cc", "wide"}.isdisjoint(statement.modifiers)
+    return known and isinstance(first, syntax.Register) and all(_is_constant(one) for one in constants)
+
+
+def _is_constant(operand):
+    """Whether it is a number that an instruction holds, which 0 is not: that is a register of its own."""
+    return bool(operand.value if isinstance(operand, syntax.Integer) else getattr(operand, "bits", 0))
 
 
 def _keeps_ahead(statement):
