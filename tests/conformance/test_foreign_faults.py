@@ -40,8 +40,8 @@ def test_the_machine_finds_the_fault_at_a_marked_line_and_nothing_in_its_clean_t
 
 @pytest.mark.parametrize("name, parts", [
     ("one_missing", ["lacks 1 of 64 arrivals (hopper.cu:16, called at hopper.cu:250, called at hopper.cu:253)"]),
-    ("absent_voters", ["sm_30_intrinsics.hpp:110, called at barriers.cu:177, called at barriers.cu:180: CTA (0, 0, 0)",
-                       "lanes 0-23 are at sm_30_intrinsics.hpp:134, called at barriers.cu:176, called at barriers.cu:180"]),
+    ("absent_voters", ["sm_30_intrinsics.hpp:134, called at barriers.cu:176, called at barriers.cu:180: CTA (0, 0, 0)",
+                       "lanes 24-31 are at sm_30_intrinsics.hpp:110, called at barriers.cu:177, called at barriers.cu:180"]),
     ("below_shared", ["(memory.cu:86, called at memory.cu:90) writes bytes -12 to -9 of the shared array s, outside"]),
     ("peer_gone", ["(hopper.cu:345, called at hopper.cu:366, ", "use its shared memory when CTA (1, 0, 0) ends"])])
 def test_a_fault_in_an_inlined_function_names_its_line_and_those_that_call_it(name, parts):

@@ -63,6 +63,8 @@ PIECES = (
     "    mad.lo.u32 %r8, %r11, 5, %r8;",                 # of most lanes nothing has written %r11
     "and.b32 %r9, %r8, 3;\nL{i}:\n    add.u32 %r8, %r8, %r9;\n    sub.s32 %r9, %r9, 1;\n    setp.gt.s32 %p2, %r9, 0;\n"
     "    @%p2 bra L{i};",
+    "and.b32 %r9, %r4, 7;\nL{i}:\n    setp.gt.u32 %p3, %r9, {n};\n    @%p3 exit;\n    red.global.add.u32 [%d1], %r9;\n"
+    "    sub.s32 %r9, %r9, 1;\n    setp.gt.s32 %p2, %r9, 0;\n    @%p2 bra L{i};",
     "and.b32 %r9, %r4, {n};\n    setp.eq.u32 %p1, %r9, 0;\n    @%p1 bra L{i};\n    add.u32 %r8, %r8, 7;\n"
     "    st.global.u32 [%d1], %r8;\nL{i}:",
 )
@@ -206,6 +208,23 @@ def test_lanes_that_go_back_to_a_guarded_end_at_the_head_of_a_loop_end_where_the
                   "setp.lt.u32 %p1, %r10, %r9;", "@%p1 bra L0;")
     for hazards in ("off", "report"):
         assert outcome(text, 2, 40, hazards) == in_numpy(text, 2, 40, hazards)
+
+
+def test_lanes_that_add_to_memory_in_a_loop_do_not_wait_for_one_another():
+    text = kernel("mov.u32 %r8, %r1;", "and.b32 %r9, %r8, 7;", "L4:", "xor.b32 %r8, %r8, %r1;",
+                  "red.global.add.u32 [%d1], %r8;", "add.u32 %r10, %r10, 1;", "setp.lt.u32 %p1, %r10, %r9;", "@%p1 bra L4;",
+                  "mov.u32 %r11, 0;", "L9:", "st.global.u32 [%d1], %r8;",
+                  "add.u32 %r11, %r11, 1;", "setp.lt.u32 %p2, %r11, %r12;", "@%p2 bra L9;")
+    assert outcome(text, 1, 40, "off") == in_numpy(text, 1, 40, "off")
+
+
+@pytest.mark.parametrize("hazards", ["off", "report"])
+def test_of_lanes_that_need_each_other_at_two_places_the_first_is_told(hazards):
+    text = kernel("setp.gt.u32 %p1, %r1, 19;", "@%p1 bra L1;", "mov.u32 %r9, 0;", "L0:", "add.u32 %r9, %r9, 1;",
+                  "setp.lt.u32 %p2, %r9, %r1;", "@%p2 bra L0;", "bar.warp.sync -1;", "exit;", "L1:",
+                  "shfl.sync.bfly.b32 %r8, %r8, 1, 31, -1;")
+    found = outcome(text, 1, 32, hazards)
+    assert found == in_numpy(text, 1, 32, hazards) and "divergence: bar.warp.sync needs lanes" in found[0]
 
 
 @pytest.mark.parametrize("hazards", ["off", "report"])

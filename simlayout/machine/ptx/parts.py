@@ -334,7 +334,7 @@ class Parts:
 
     def stuck(self):
         """Raises the HazardError of parts that stand where they need each other."""
-        part = next(part for part in self.parts if part.parked)
+        part = min((part for part in self.parts if part.parked), key=lambda part: self.program.places[part.at])
         places = [f"lanes {lane_list(other.lanes)} are at {self.program.steps[other.at].where()}" for other in self.parts
                   if other is not part]
         self._diverged(part, "; ".join(places) or "the others have ended")

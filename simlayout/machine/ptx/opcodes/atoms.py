@@ -77,7 +77,8 @@ def atomic(instruction, names):
     def run(warp):
         values = [np.stack([warp.rows[place.row] for place in part], axis=1) for part in sources]
         held = warp.atomic(space, name, warp.rows[row] + offset, update, values, order)
-        warp.looked()
+        if targets is not None:                          # nobody waits for what a red leaves behind by another one
+            warp.looked()
         for i, place in enumerate(targets or ()):
             if place.row is not None:
                 warp.put_bits(place.row, held[:, i])
