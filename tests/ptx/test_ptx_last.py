@@ -1,5 +1,7 @@
 """Loads that only the last store of a kernel needs come behind the end of the lanes that a guard keeps from it."""
 
+from random import Random
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -113,3 +115,22 @@ def test_ptxas_puts_them_there(tmp_path):
         loads = [at for at, opcode in enumerate(opcodes) if opcode.startswith("LDS")]
         assert (sum(at < ends[0] for at in loads), sum(at > ends[0] for at in loads)) == (
             (always, behind) if len(ends) > 1 else (always + behind, 0)), lines
+
+
+@needs_tools
+def test_what_the_machine_puts_behind_ptxas_puts_there_too(tmp_path):
+    random, filled = Random(0), "mov.u32 %x0, %r1; mov.u32 %x1, %r2; mov.u32 %x2, %r1; "
+    more = *STATEMENTS, *3 * STATEMENTS[:4], "red.global.add.u32 [%rd1+8], 1; ", "shfl.sync.bfly.b32 %x1, %x0, 1, 31, -1; "
+    bodies = [body(filled + GUARD + OTHER + "".join(random.choices(more, k=random.randint(1, 4))) +
+                   STORE.format(random.choice(["%x0", "%x1", "%x2"]))) for _ in range(400)]
+    found = 0
+    for lines, opcodes in listed_each(bodies, tmp_path).items():
+        entry = ptx.load(module(lines, ["u64", "u32"])).entry()
+        none, every = (sum(a.instructions for a in entry.run(1, 32, np.zeros((32, 4), np.uint32), n, hazards="off").accesses
+                           if a.instruction.startswith("ld")) for n in (0, 32))
+        ends = [at for at, opcode in enumerate(opcodes) if opcode == "EXIT"]
+        loads = [at for at, opcode in enumerate(opcodes) if opcode.startswith("LDS")]
+        if len(loads) == every:                          # ptxas leaves out what it need not load at all
+            assert every - none <= sum(at > ends[0] for at in loads), lines
+            found += every > none
+    assert found > 20
