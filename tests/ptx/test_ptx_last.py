@@ -4,7 +4,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from machine_code import listed_each, needs_tools
 from ptx_texts import module
@@ -36,7 +36,9 @@ BEHIND = {
         "sub.s32 %x2, 0, %x0", "neg.s32 %x2, %x0", "max.s32 %x2, %x0, 0", "max.f32 %x2, %x0, 0f00000000",
         "shl.b32 %x2, 5, %x0", "shl.b32 %x1, %x0, 3; add.u32 %x2, %x1, 7",
         "mul.f32 %x1, %x0, 0f3FA00000; add.f32 %x2, %x1, 0f3FA00000",
+        "shl.b32 %x1, %x0, 3; mov.b32 %x3, %x1; add.u32 %x2, %x3, 7",
         "add.cc.u32 %x2, %x0, 5; addc.u32 %x3, %r2, 0; st.global.u32 [%rd1+4], %x3")},
+    GUARD + "ld.shared.u16 %rs1, [%r5]; mov.b16 %rs2, %rs1; @%p1 st.global.u16 [%rd1], %rs2; ": (0, 1),
     GUARD + "ld.shared.u64 %rd3, [%r5]; add.f64 %rd4, %rd3, 0d3FF0000000000000; @%p1 st.global.u64 [%rd1], %rd4; ": (0, 1),
     GUARD + LOAD + "mad.lo.u32 %x2, %x0, 3, 7; " + STORE.format("%x2"): (1, 0),
     GUARD + LOAD + "add.u32 %x2, %x0, %r2; " + STORE.format("%x2"): (1, 0),
@@ -94,6 +96,10 @@ STATEMENTS = (
     "setp.lt.u32 %p1, %x0, 20; ", "st.shared.u32 [%r5], %x1; ", "st.global.u32 [%rd1+12], %x0; ", "bar.sync 0; ")
 
 
+@example([LOAD, "add.u32 %r5, %r5, 1024; "], "%x0")
+@example([LOAD, "mov.b32 %x2, %x0; ", "st.global.u32 [%rd1+12], %x0; "], "%x2")
+@example(["ld.shared.v2.u32 {%x0, %x1}, [%r5]; ", "st.global.u32 [%rd1+12], %x0; "], "%x1")
+@example([LOAD, "mov.b32 %x2, 7; "], "%x2")
 @given(st.lists(st.sampled_from(STATEMENTS), min_size=1, max_size=9), st.sampled_from(["%x0", "%x1", "%x2"]))
 def test_a_kernel_stores_what_it_stores_with_every_load_in_its_place(lines, stored):
     filled = "mov.u32 %x0, 1; mov.u32 %x1, 2; mov.u32 %x2, 3; " + "st.shared.u32 [%r5], %r2; st.shared.u32 [%r5+1024], %r1; "

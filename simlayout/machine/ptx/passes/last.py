@@ -17,12 +17,10 @@ from simlayout.machine.ptx.passes.unread import is_shared_load
 
 Guard = syntax.Register | syntax.Negated
 
-_COPIES = "b32", "u32", "s32", "f32", "b64", "u64", "s64", "f64"
-"""Types of the copies that come along with a load, however many."""
 _COMPUTED = {"add": ("u32", "s32", "f32", "f64"), "sub": ("u32", "s32", "f32"), "mul": ("u32", "s32", "f32"),
              "min": ("u32", "s32", "f32"), "max": ("u32", "s32", "f32"), "shl": ("b32",), "shr": ("b32", "u32", "s32"),
              **dict.fromkeys(("and", "or", "xor", "not"), ("b32",))}
-"""The types of what comes along by opcode, of which one stands between a load and the store."""
+"""The types of what comes along with a load by opcode: one of these, and copies, stand between it and the store."""
 
 _ORDERED = {"acquire", "release", "acq_rel"}
 """Of what orders other accesses, whatever memory it touches."""
@@ -76,11 +74,9 @@ def _goes_along(statement, alone, reads, changed):
         return False
     if statement.opcode == "ld":
         return _STRONG.isdisjoint(statement.modifiers) and is_shared_load(statement) and not made.isdisjoint(alone)
-    if not made or not made <= {*alone} or len(needed) != 1 or reads[needed[0]] != 1:
+    if not made <= {*alone} or [reads[name] for name in needed] != [1]:
         return False
-    if statement.opcode == "mov":
-        return statement.modifiers[-1] in _COPIES
-    return _has_one_operand(statement) and not any(alone[name] for name in made)
+    return statement.opcode == "mov" or _has_one_operand(statement) and not any(alone[name] for name in made)
 
 
 def _has_one_operand(statement):
@@ -89,7 +85,7 @@ def _has_one_operand(statement):
     if statement.opcode not in ("shl", "shr") and constants and not isinstance(first, syntax.Register):
         first, constants = constants[0], [first]
     known = statement.modifiers[-1] in _COMPUTED.get(statement.opcode, ()) and {"cc", "wide"}.isdisjoint(statement.modifiers)
-    return known and isinstance(first, syntax.Register) and all(_is_constant(one) for one in constants)
+    return known and all(map(_is_constant, constants))
 
 
 def _is_constant(operand):
@@ -99,7 +95,7 @@ def _is_constant(operand):
 
 def _keeps_ahead(statement):
     """Whether no load that is ahead of an instruction comes behind it."""
-    return keeps_apart(statement, False) or statement.opcode == "setmaxnreg" or not _ORDERED.isdisjoint(statement.modifiers)
+    return keeps_apart(statement, False) or not _ORDERED.isdisjoint(statement.modifiers)
 
 
 def _last_store(body):
