@@ -220,6 +220,8 @@ OWN = "mul.wide.u32 %d3, %r1, 4; add.u64 %d4, %d1, %d3; "
 @pytest.mark.parametrize("first, between, then, ctas, told", [
     ("@%p1 st.shared.u32 [s], %r1;", ONE_WARP, "@%p2 red.shared.add.u32 [s], 1;", 1, True),
     ("@%p1 st.shared.u32 [s], %r1;", ONE_WARP + "bar.warp.sync -1;", "@%p2 red.shared.add.u32 [s], 1;", 1, False),
+    ("@%p1 st.shared.u32 [s], %r1;", "setp.lt.u32 %p2, %r1, 16; @%p2 bar.warp.sync 0xFFFF; setp.eq.u32 %p2, %r1, 16;",
+     "@%p2 red.shared.add.u32 [s], 1;", 1, True),
     (FILLED + "@%p1 ld.shared.u32 %r8, [s];", "", "red.shared.add.u32 [s], 1;", 1, True),
     (FILLED + ONE_WARP + "@%p2 ld.shared.u32 %r8, [s];", "bar.warp.sync -1;", "@%p2 red.shared.add.u32 [s], 1;", 1, False),
     (FILLED + "red.shared.add.u32 [s], 1;", "bar.warp.sync -1;" + OTHER_WARP, "@%p2 ld.shared.u32 %r8, [s];", 1, True),

@@ -45,7 +45,7 @@ class _Entries(Mapping):
 class Module(Loaded):
     """A parsed module. syntax: what the text says; entries: {name: Entry}; arch: that of its .target. spaces: makes the
     GlobalSpace of a launch, called as that; room: gives memory of so many bytes, zeros; heap: where `malloc` of its kernels
-    takes memory from. python: the language of its lines in Python files, a key of `engine.languages.WORDS`, None if it has
+    takes memory from. python: the language of its lines in Python files, a key of `hazards.languages.WORDS`, None if it has
     no words of its own for what a hazard advises.
 
     Its variables in global and constant memory live as long as it does, as those of a loaded module on a GPU.
