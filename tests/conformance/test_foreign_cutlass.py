@@ -22,11 +22,8 @@ def test_a_launch_is_as_cutlass_wants_it(name):
 
 def ran(name, text):
     """The Trace of a GEMM by some PTX, and its arguments as it leaves them."""
-    row = GEMMS[name]
-    arguments = row.arguments()
-    trace = compare.loaded(text)[row.entry].run(row.grid, row.block, *arguments, shared_bytes=row.shared_bytes,
-                                                cluster=row.cluster, hazards="report")
-    return trace, arguments
+    arguments = GEMMS[name].arguments()
+    return compare.ran(GEMMS[name], text, arguments), arguments
 
 
 @pytest.mark.parametrize("name", GEMMS)

@@ -65,16 +65,19 @@ def loaded(text):
     return ptx.load(text)
 
 
+def ran(row, text, arguments, hazards="report"):
+    """The Trace of a row's launch on the machine by some PTX; its arrays are changed."""
+    entry = loaded(text)[row.symbol(text)]
+    return entry.run(row.grid, row.block, *arguments, shared_bytes=row.shared_bytes, cluster=row.cluster, hazards=hazards)
+
+
 def judge(row, recorded, data=DATA):
     """The Verdict of a row, run on the machine, beside its record."""
     from simlayout.errors import SimlayoutError
 
     arguments, text = row.arguments(), row.text(data)
     try:
-        trace = loaded(text)[row.symbol(text)].run(
-            row.grid, row.block, *arguments, shared_bytes=row.shared_bytes, cluster=row.cluster,
-            hazards="raise" if row.refused else "report"
-        )
+        trace = ran(row, text, arguments, "raise" if row.refused else "report")
     except SimlayoutError as error:
         if row.refused and row.refused in str(error) and "failed" in recorded:
             return Verdict(row.name)

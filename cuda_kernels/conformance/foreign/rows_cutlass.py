@@ -4,6 +4,7 @@
 """
 
 import json
+import re
 from functools import partial
 
 import numpy as np
@@ -20,18 +21,6 @@ KEPT = "cutlass.json"
 """{name of a kernel: its line} beside the PTX."""
 
 
-def places(data, mark):
-    """Where some bytes begin in others, none within another.
-
-    >>> list(places(b"..ab..abab", b"ab"))
-    [2, 6, 8]
-    """
-    at = data.find(mark)
-    while at >= 0:
-        yield at
-        at = data.find(mark, at + len(mark))
-
-
 def spliced(told, arrays):
     """The fields of a kernel's parameters: their bytes, but pointers to arrays and tensor maps where the program put marks.
 
@@ -41,11 +30,11 @@ def spliced(told, arrays):
     marks = [(bytes.fromhex(f"{i}" * 15 + "0")[::-1], Pointer(x)) for i, x in arrays.items()]
     marks += [(bytes.fromhex(m["mark"]) * 128, TensorMap.of(arrays[m["of"]][None], m["box"], swizzle=m["swizzle"]))
               for m in told["maps"]]
-    found = sorted((at, len(mark), value) for mark, value in marks for at in places(params, mark))
+    found = sorted((*match.span(), value) for mark, value in marks for match in re.finditer(re.escape(mark), params))
     fields, end = [], 0
-    for at, size, value in found:
+    for at, behind, value in found:
         fields += [params[end:at], value] if at > end else [value]
-        end = at + size
+        end = behind
     return [*fields, params[end:]] if end < len(params) else fields
 
 

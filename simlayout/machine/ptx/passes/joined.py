@@ -5,9 +5,8 @@ four and of two parts, if it knows that the whole is aligned, and if nothing in 
 of four it loads all when three are wanted; of two loads from one place it keeps one. A load of a vector is its elements that
 something reads: of `ld.v4` with two of them, it may make one of 8 bytes, or two of 4. Where the compiler ahead of it says
 which bytes are used (`used_bytes_mask`), and not all are, what it makes of several elements stays apart from other loads.
-Stores are joined if no other store
-comes between them, not even of the same base, but for those of their group of four. All are executed one by one here, but
-counted as what they become.
+Stores are joined if no other store comes between them, not even of the same base, but for those of their group of four. All
+are executed one by one here, but counted as what they become.
 """
 
 from dataclasses import dataclass
