@@ -135,6 +135,12 @@ BECOME = {
     ROW + "".join(f"st.shared.u16 [%r4+{2 * i}], %h{1 + i % 2};" for i in range(8)): "STS.64 STS.64",
     ROW + "".join(f"st.shared.v2.u16 [%r4+{4 * i}], {{%h1, %h2}};" for i in range(4)): "STS.128",
     ROW + PAIR + "st.shared.u32 [%r4+8], %r7;": "STS STS.64",
+    ROW + loads("MARK:"): "LDS.64",
+    ROW + stores("MARK:"): "STS.64",
+    **{ROW + f"ld.shared.u32 %r3, [%r4]; ld.shared.u32 %x2, [%r4+4]; {dead}": "LDS" for dead in (
+        "", "add.u32 %x3, %x2, 1;", "shfl.sync.up.b32 %x3, %x2, 1, 0, -1; mul.lo.u32 %x4, %x3, 3;",
+        "setp.eq.u32 %p1, %x2, 3; vote.sync.ballot.b32 %x3, %p1, -1;", "redux.sync.add.s32 %x3, %x2, -1;")},
+    ROW + "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%x1}, [%r4];": "",
     **{ROW + loads(computing(opcode)): "LDS LDS" for opcode in BRANCHING},
     **{ROW + stores(computing(opcode)): "STS STS" for opcode in [*BRANCHING, "div.s32", "rem.s32"]},
     **{ROW + loads(computing(opcode)): "LDS.64" for opcode in [*STRAIGHT, "div.s32", "rem.s32"]},
@@ -255,8 +261,9 @@ def test_ptxas_makes_these_accesses_of_them(tmp_path):
 
 def test_a_whole_may_reach_past_the_end_of_shared_memory():
     head = ".shared .align 16 .b8 s[12]; .reg .b32 %x<4>; mov.u32 %r3, 0;"
-    trace = ptx.load(module(head + words(range(3)).replace("%r4", "s") + "ret;")).entry().run(1, 32, hazards="off")
-    assert [(c.instruction, c.instructions) for c in trace.lines] == [("ld.shared.b128", 1)]
+    text = module(head + words(range(3)).replace("%r4", "s") + "st.shared.u32 [s], %r3; ret;")
+    trace = ptx.load(text).entry().run(1, 32, hazards="off")
+    assert [(c.instruction, c.instructions) for c in trace.lines] == [("ld.shared.b128", 1), ("st.shared.b32", 1)]
 
 
 @pytest.mark.parametrize("repeats", [1, 3000])

@@ -125,12 +125,13 @@ TILE = ".shared .align 16 .b8 tile[512];\n"
 @pytest.mark.parametrize("body, notes", [
     ("ld.shared.b32 %r1, [tile];", 1), ("ld.shared.b32 %r1, [tile]; ld.shared.b32 %r2, [tile];", 2),
     ("ld.shared.v2.b32 {%r1, %r2}, [tile];", 1), ("ld.volatile.shared.b32 %r1, [tile];", 0),
-    ("ld.shared.b32 %r1, [tile]; st.shared.b32 [tile], %r1;", 0), ("ld.shared.b32 %r1, [tile]; add.u32 %r2, %r1, 1;", 0),
+    ("ld.shared.b32 %r1, [tile]; st.shared.b32 [tile], %r1;", 0), ("ld.shared.b32 %r1, [tile]; add.u32 %r2, %r1, 1;", 1),
     ("ld.shared.b32 %r1, [tile]; st.shared.b32 [%r1], %r2;", 0), ("@%p1 ld.shared.b32 %r1, [tile];", 1),
     ("ld.shared.v2.b32 {%r1, %r2}, [tile]; mov.b64 %rd1, {%r2, %r2};", 0), ("ld.param.u32 %r1, [kernel_param_0];", 0),
     ("bra DONE; ld.shared.b32 %r1, [tile]; DONE:", 0), ("ld.shared.b32 %r1, [tile]; mov.u32 %r1, 0;", 1)])
-def test_a_load_that_nothing_reads_is_noted_because_ptxas_may_leave_it_out(body, notes):
+def test_a_load_whose_result_nothing_needs_counts_nothing_as_ptxas_leaves_it_out_and_a_note_says_so(body, notes):
     text = module(TILE + f"st.shared.b64 [tile], %rd1;\n.loc 1 7 3\n{body}\nret;", ["u32"], before='.file 1 "k.cu"')
     trace = sl.ptx.load(text).entry().run(1, 1, 0)
     assert trace.notes == ((f"k.cu:7: {notes} {NOTE}",) if notes else ())
+    assert (trace.totals()["ld"] > 0) == (not notes and "ld.shared" in body and "bra" not in body or "volatile" in body)
     assert (f"\n\nk.cu:7: {notes} load of shared memory" in trace.listing()) == bool(notes)

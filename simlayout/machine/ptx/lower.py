@@ -13,9 +13,10 @@ from simlayout.machine.ptx.opcodes.control import recursion
 from simlayout.machine.ptx.passes.contracted import contracted
 from simlayout.machine.ptx.passes.joined import joined
 from simlayout.machine.ptx.passes.last import put_off
+from simlayout.machine.ptx.passes.marks import without_marks
 from simlayout.machine.ptx.passes.same_place import beside
 from simlayout.machine.ptx.passes.sunk import sunk
-from simlayout.machine.ptx.passes.unread import unread_results
+from simlayout.machine.ptx.passes.unread import unread_loads, unread_results
 from simlayout.machine.ptx.passes.wrapped import Wrappers
 from simlayout.machine.ptx.program import SPECIALS, SYSTEM_BYTES, Program, Step
 from simlayout.machine.ptx.rows import in_numpy
@@ -49,7 +50,7 @@ class Lowering:
         while todo:
             name = todo.pop()
             if name not in self.names:
-                self.names[name] = Names(self, wrappers.put_in(module.functions[name]))
+                self.names[name] = Names(self, wrappers.put_in(without_marks(module.functions[name])))
                 self._functions.append(name)
                 todo += self._used(self.names[name].function)
         self._place_dynamic()
@@ -170,9 +171,10 @@ class Lowering:
                 made.append((step, id(statement)))
                 self.steps.append(step)
         if not self.faults:                              # what follows takes instructions to be whole
-            wholes, places = joined(names), beside(function.body)
+            unread = unread_loads(function.body, names.known)
+            wholes, places = joined(names, unread), beside(function.body)
             for step, of in made:
-                step.joined, step.beside = wholes.get(of), places.get(of)
+                step.joined, step.beside, step.unread = wholes.get(of), places.get(of), of in unread
                 if of in guards:
                     step.guard, step.negated = _guarded(guards[of], names)
         falls = not self.steps[names.start:] or self.steps[-1].jump is None or self.steps[-1].guard is not None

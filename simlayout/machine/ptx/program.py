@@ -42,7 +42,8 @@ class Step:
     touch, as `passes.same_place` has it, or None. meets: of bar.sync and bar.red of the whole CTA the number of the barrier,
     where the text gives it, or None. rounded: of a store the type of what it stores, if that is what arithmetic of floats
     has rounded. stops: whether it does nothing but end the kernel with an error. sunk: whether it stands before a
-    wgmma.wait_group in the text (`sunk`). waits: whether it reads a flag, or a counter: see `published`.
+    wgmma.wait_group in the text (`sunk`). unread: whether it is a load that counts nothing, as nothing needs its result.
+    waits: whether it reads a flag, or a counter: see `published`.
     within: of an access of shared memory the Bounds of its addresses, if they are known. clock: of what reads a clock the
     row that gets it.
     """
@@ -71,6 +72,7 @@ class Step:
     within: Bounds | None = None
     waits: bool = False
     sunk: bool = False
+    unread: bool = False
     clock: int | None = None
 
     @property

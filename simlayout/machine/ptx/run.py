@@ -24,7 +24,7 @@ from simlayout.machine.ptx.doubts import Before, Doubt, Doubts, Enough, TooLong,
 from simlayout.machine.ptx.faults import refusal, summed
 from simlayout.machine.ptx.loaded import Loaded
 from simlayout.machine.ptx.lower import Lowering
-from simlayout.machine.ptx.passes.unread import NOTE, unread_loads
+from simlayout.machine.ptx.passes.unread import NOTE
 from simlayout.machine.ptx.running import Running, compiled
 from simlayout.machine.ptx.turns import PtxTurns
 from simlayout.machine.ptx.unwritten import LIMIT as TRIED
@@ -227,7 +227,7 @@ class Entry:
         for at, step in enumerate(self.program.steps):
             if not step.is_latch:
                 sites[step.site].append(at)
-                if (step.line, step.text) in self._unread:
+                if step.unread:
                     unread.append((at, step.site))
         ends = np.cumsum([0, *map(len, sites.values())])
         return np.array([at for of in sites.values() for at in of], np.int64), ends[:-1], list(sites), unread
@@ -252,11 +252,6 @@ class Entry:
                 lines.append(SourceLine(path, line, " ".join(done) + next(iter(done.values())),
                                         sum(executed[at] for at, _, _ in steps)))
         return tuple(lines)
-
-    @cached_property
-    def _unread(self):
-        """{(line, text)} of its loads of shared memory whose results nothing reads."""
-        return unread_loads(self.module.syntax.functions[name] for name in self.functions)
 
     def check(self) -> None:
         """Raises InstructionError that lists what of the kernel the machine cannot execute, if there is anything."""

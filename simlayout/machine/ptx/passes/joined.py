@@ -9,6 +9,7 @@ Stores are joined if no other store comes between them, not even of the same bas
 are executed one by one here, but counted as what they become.
 """
 
+from collections.abc import Set
 from dataclasses import dataclass
 
 from simlayout.machine.arithmetic.carriers import WIDTHS
@@ -46,13 +47,15 @@ class Joined:
         return f"{part.rpartition('.')[0]}.b{8 * self.bytes}"
 
 
-def joined(names) -> dict[int, tuple[Joined, ...]]:
-    """{id of an Instruction: what it counts as, if not as itself} for the function of some Names."""
-    body = names.function.body
+def joined(names, unread: Set[int]) -> dict[int, tuple[Joined, ...]]:
+    """{id of an Instruction: what it counts as, if not as itself} for the function of some Names. unread: ids of loads that
+    count nothing (`passes.unread`)."""
+    body = tuple(statement for statement in names.function.body if id(statement) not in unread)
+    found: dict[int, tuple[Joined, ...]] = dict.fromkeys(unread, ())
     halves = kept_halves(body)
     if not any(_parts(s, names, halves) for s in body):
-        return {}
-    aligned, found = Alignments(names), {}
+        return found
+    aligned = Alignments(names)
     for size, loads_or_stores in _runs(body, names, halves):
         found |= _wholes(size, loads_or_stores, aligned)
     return found
