@@ -13,6 +13,7 @@ from cuda_kernels.intrinsics import Instruction
 from simlayout.errors import InstructionError
 from simlayout.hardware import INSTRUCTIONS
 from simlayout.hardware import instruction as instruction_of
+from simlayout.hardware.tables.instructions import COUNTED
 
 OPERANDS = (("b32",), ("u32", "u64"))
 
@@ -148,6 +149,9 @@ def _atomics():
     for row in (r for r in INSTRUCTIONS.values() if r.kind in ("reduction", "atomic")):
         op, space, *rest = row.name.split(".")
         register, setup = _atomic_value(row)
+        if row.name == COUNTED:
+            yield Form(row.name, row, "{ red.shared.add.u32 [$1], 1; mov.b32 $0, $1; }")
+            continue
         for where in (".shared", "") if row.rule == "banks" and row.bytes < 16 else (".shared",):
             address = "$1" if where else "$2"
             name = f"{op}{where}.{'.'.join(rest)}"

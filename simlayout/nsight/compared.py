@@ -20,6 +20,10 @@ EQUAL, DIFFERENT, NOT_COMPARED = "equal", "DIFFERENT", "not compared"
 
 MISREAD = "Nsight Compute misreads an LDGSTS whose predicate is P0"
 
+PAIRED = ("or Nsight Compute's: where lanes share words its source page counts LDS.64 and LDS.128 otherwise than the "
+          "pipe, whose counter is l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld")
+"""See tests/data/h200_apart.json: 90 of 800 such loads on an H200, of which the model has the pipe's number."""
+
 
 @dataclass(frozen=True)
 class LineCompared(WithExcess[int]):
@@ -269,4 +273,6 @@ def _judged(accesses, wavefronts, ideal, predicted):
         return DIFFERENT, (f"ideal {ideal}, predicted {predicted.ideal}: other instructions were executed ("
                            f"{', '.join(dict.fromkeys(one.opcode for one in accesses))}); ptxas joined or repeated them, or "
                            "the data are others")
-    return DIFFERENT, "as many instructions at other addresses: the data or the source are others, or the model is wrong"
+    told = "as many instructions at other addresses: the data or the source are others, or the model is wrong"
+    wide = any(one.opcode.startswith(("LDS.64", "LDS.128")) for one in accesses)
+    return DIFFERENT, f"{told}, {PAIRED}" if wide else told

@@ -93,7 +93,7 @@ def test_chips_lists_every_architecture_and_how_sure_its_rules_are(capsys):
 def test_chips_tells_every_rule_of_a_chip_once_with_its_source(capsys, name):
     text = printed(capsys, "chips", name)
     _, rules, *parts, notes = text.split("\n\n")
-    assert [line.split()[0] for line in rules.splitlines()] == list(instructions_of(name))
+    assert [line.split("  ")[0].strip() for line in rules.splitlines()] == list(instructions_of(name))
     assert [part.splitlines()[0] for part in parts] == list(dict.fromkeys(s.part for s in statements(name)))
     lines = [*rules.splitlines(), *(line for part in parts for line in part.splitlines()[1:])]
     numbers = {line.split("[")[1].rstrip("]") for line in lines}

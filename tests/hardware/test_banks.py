@@ -40,8 +40,9 @@ def is_paired(addresses, active):
 
 def slow(name, addresses, active):
     """(wavefronts, ideal) of one access."""
-    family, *rest = name.split(".")
-    merge, times = family not in ("red", "atom"), 2 if "cas" in rest else 1
+    counts = name == "red.shared.add.u32 1"
+    family, *rest = name.removesuffix(" 1").split(".")
+    merge, times = counts or family not in ("red", "atom"), 2 if "cas" in rest else 1
     if family in ("ldmatrix", "stmatrix"):
         size, span, used = 16, 8, 8 * int(rest[0][1:])
     else:

@@ -23,6 +23,8 @@ ATOMICS = {
     "red.shared::cta.add.u32 [%r6], 1;": ("ATOMS.POPC", 1),
     "atom.shared.add.u32 %r0, [%r6], 1;": ("ATOMS.POPC", 1),
     "mov.u32 %r0, 1; red.shared.add.u32 [%r6], %r0;": ("ATOMS.POPC", 1),
+    "red.shared.inc.u32 [%r6], -1;": ("ATOMS.POPC", 1),
+    "red.shared.inc.u32 [%r6], 0xffffffff;": ("ATOMS.POPC", 1),
     "atom.shared.add.u32 %r3, [%r6], 1;": ("ATOMS.ADD", 8),
     "red.shared.add.u32 [%r6], 2;": ("ATOMS.ADD", 8),
     "red.shared.add.s32 [%r6], 1;": ("ATOMS.ADD", 8),

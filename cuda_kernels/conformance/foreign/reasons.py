@@ -8,7 +8,8 @@ PREDICATED = "ptxas puts a predicate on a copy in place of a branch: where it ho
 AHEAD = "ptxas makes predicates of branches, and joins loads from both sides of one"
 RETRIED = "the loads of the rounds in which lanes try again are estimated: the trace says that they are not exact"
 REPLACED = "ptxas makes a store, and mostly a load, of each tensormap.replace of shared memory"
-OPEN = "not explained: seen in one run, the instructions and their addresses are those of the machine"
+MISREAD = "Nsight Compute misreads an LDGSTS with the predicate P0; where another one is free ptxas's count is the machine's"
+PAIRED = "Nsight Compute's count by instruction takes lanes that pair up for unpaired; the pipe's counter has the machine's"
 CONTENDED = "how often lanes and warps try again depends on time, so that it differs from run to run"
 
 REASONS: dict[tuple[str, str], str] = {
@@ -18,10 +19,10 @@ REASONS: dict[tuple[str, str], str] = {
     ("numba_bins_of_halves", "ld"): RETRIED,
     ("triton_described", "ld"): REPLACED,
     ("triton_described", "st"): REPLACED,
-    ("hash_table", "atom"): OPEN,
-    ("numba_complex_rows", "ld"): OPEN,
-    ("triton_int8", "copy"): OPEN,
-    ("triton_e4m3", "copy"): OPEN,
+    ("hash_table", "atom"): CONTENDED,
+    ("numba_complex_rows", "ld"): PAIRED,
+    ("triton_int8", "copy"): MISREAD,
+    ("triton_e4m3", "copy"): MISREAD,
     ("atomic_kinds", "ld"): CONTENDED,
     ("atomic_kinds", "atom"): CONTENDED,
     ("atomic_refs", "atom"): CONTENDED,

@@ -133,6 +133,11 @@ RETRIED_OPS = (("add", "f32 f64 noftz.f16x2 noftz.bf16x2 u64"), ("min", "u64 s64
                ("or", "b64"), ("xor", "b64"))
 """Those that ptxas makes a loop of: a load, then ATOMS.CAST.SPIN, until every lane has succeeded."""
 
+COUNTED = "red.shared.add.u32 1"
+"""An addition of the constant 1 of which nobody reads what it found, as atomicAdd(&bins[i], 1) is: ptxas makes
+ATOMS.POPC.INC of it, which serves the lanes of one address at once (ptxas 13.0, for sm_80 to sm_120). It does so neither of
+s32 nor where the address is a generic one."""
+
 UNCHANGED = ("lanes of both half-warps that share an address: how many rounds they need depends on whether the "
              "operation changes the value")
 SKIPPED = "a lane whose value is reached already skips the exchange, so the counts depend on the data"
@@ -150,6 +155,7 @@ def _atomics():
                 yield Instruction(f"{op}.shared.{function}.{t}", kind, 8 if wide else 4, HALVES if wide else WARP,
                                   rule="retry", merges=False, times=2, caveat=caveat,
                                   like="as the other retried operations", since=(9, 0) if "bf16" in t else (7, 5))
+    yield Instruction(COUNTED, "reduction", 4, WARP, since=(8, 0))
     yield Instruction("atom.shared.exch.b64", "atomic", 8, HALVES, merges=False)
     yield Instruction("atom.shared.exch.b128", "atomic", 16, QUARTERS, merges=False, like="as exch.b64, in quarter-warps",
                       since=(9, 0))
@@ -182,6 +188,7 @@ _BY_LANE = "its lanes give no addresses: from a base on they have one place afte
 _ATOMICS = ("add", "sub", "rsub", "min", "max", "and", "or", "xor", "inc", "dec", "cmpst", "cmpstore", "wrxchg", "storexchg",
             "condxchg", "cond_sub", "mskor", "wrap", "append", "consume", "pk_add", "ordered_count")
 _NOT_MODELLED = (
+    ("atoms.popc.inc", f"it is what the machine code calls {COUNTED!r}"),
     ("wgmma", "wgmma reads its operands through the tensor pipe, not the LSU: no layout makes it conflict"),
     ("cp.async.bulk", "TMA and cp.async.bulk have no LSU wavefronts"),
     *((f"{op}.{space}", f"{space} memory has no banks; did you mean {op}.shared?")
@@ -257,7 +264,7 @@ def _canonical(text):
         return _plain_access(op, rest)
     if op in ("ldmatrix", "stmatrix"):
         return ".".join([op, *(p for p in rest if p not in ("shared", "b16"))])
-    if op in ("red", "atom") and "shared" not in rest and not rest[-1:] == ["f32"]:
+    if op in ("red", "atom") and "shared" not in rest and rest[-1:] not in (["f32"], ["u32 1"]):
         rest = ["shared", *rest]                        # a generic address costs what one of shared memory does
     if op == "cp":
         return ".".join([op, *(p for p in rest if p not in ("shared", "global") and not p.startswith("l2::"))])

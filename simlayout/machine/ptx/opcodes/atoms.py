@@ -20,6 +20,10 @@ _REDUCED = {("add", "u32"), ("add", "s32"), *((o, t) for o in ("min", "max") for
             *((o, "b32") for o in ("and", "or", "xor"))}
 """Atomics of a whole warp on one address that ptxas computes in registers first (REDUX), so that one lane goes to memory."""
 
+_COUNTED = {("add", "u32", 1), ("inc", "u32", -1), ("inc", "u32", 2**32 - 1)}
+"""(operation, type, operand) of what ptxas takes for counting lanes; .inc wraps to 0 at its operand, and 2**32 - 1 wraps by
+itself."""
+
 _SCANNED = {"add": np.add, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "min": np.minimum,
             "max": np.maximum}
 _INTEGERS = {f"{kind}{bits}" for kind in "usb" for bits in (32, 64)}
@@ -99,13 +103,13 @@ def _merged(operation, type, direct, target, operands, known):
     """Whether lanes that share an address cost as much as one of them, as ptxas 13.0 compiles it. direct: the address is one
     of the CTA's shared memory, not a generic one or one of the cluster's.
 
-    Where nothing reads what the atomic found: direct additions of 1 become ATOMS.POPC.INC, and operations of _REDUCED on an
-    address that is plainly the same in all lanes become REDUX and an atomic of one lane. Where something does: additions of
-    what is the same in all lanes, too, to such an address.
+    Where nothing reads what the atomic found: direct ones of _COUNTED become ATOMS.POPC.INC, and operations of _REDUCED on
+    an address that is plainly the same in all lanes become REDUX and an atomic of one lane. Where something does: additions
+    of what is the same in all lanes, too, to such an address.
     """
     at, value = operands[0], operands[1]
     alone = target is None or known.unread(target)
-    if alone and direct and (operation, type) == ("add", "u32") and known.constant(value) == 1:
+    if alone and direct and (operation, type, known.constant(value)) in _COUNTED:
         return True
     if not known.uniform(at) or (operation, type) not in _REDUCED:
         return False
