@@ -1,0 +1,122 @@
+"""Stores of shared memory that ptxas makes once of two: one ahead of a branch, one of another value behind it.
+
+    s[t] = 0; if (i < n) s[t] = x[i];
+
+ptxas stores where the lanes meet again, what either way has left in a register. The store ahead counts as that one here, for
+all lanes, and the one in the branch counts nothing. Seen in the SASS of ptxas 13.0 and 13.5: it does so with all stores of
+the block ahead together, if those of the branch go to the same places in the same order, if nothing but them touches shared
+memory from the first of them to where the lanes meet (loads ahead of them do not matter), if no branch is in that branch
+(what a guard keeps from memory is one), and if more than straight code follows.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+
+from simlayout.machine.arithmetic.carriers import WIDTHS
+from simlayout.machine.ptx import syntax
+from simlayout.machine.ptx.opcodes.lanes import FORMS
+from simlayout.machine.ptx.passes.def_use import Statements, defined, symbols_used
+from simlayout.machine.ptx.passes.joined import Joined, keeps_apart
+from simlayout.machine.ptx.passes.unread import is_shared_load
+
+_QUOTIENTS = ("div", "rem", "rcp", "sqrt", "rsqrt")
+"""Of which ptxas makes branches, where `keeps_apart` says so."""
+
+
+def stored_again(body: Statements, wholes: Mapping[int, tuple[Joined, ...]]) -> set[int]:
+    """The ids of stores in branches that count nothing. wholes: what loads and stores count as, of `joined`.
+
+    >>> from simlayout.machine.ptx.parser.grammar import parse
+    >>> text = ".version 9.0 .target sm_90 .address_size 64 .entry k() { .reg .b32 %r<3>; .reg .pred %p; "
+    >>> text += "st.shared.b32 [%r1], %r1; @%p bra L; st.shared.b32 [%r1], %r2; L: bar.sync 0; @%p ret; ret; }"
+    >>> body = parse(text).functions["k"].body
+    >>> stored_again(body, {}) == {id(body[2])}
+    True
+    """
+    ways = Counter(name for statement in body for name in symbols_used(statement))
+    places = {s.name: at for at, s in enumerate(body) if isinstance(s, syntax.Label) and ways[s.name] == 1}
+    found: set[int] = set()
+    for at, branch in enumerate(body):
+        if isinstance(branch, syntax.Instruction) and branch.opcode == "bra" and branch.guard is not None:
+            meet = places.get(getattr(branch.operands[0], "name", ""), at)
+            if meet > at and _goes_on(body[meet + 1:]):
+                found.update(_stores_of(body[:at], body[at + 1:meet], wholes))
+    return found
+
+
+def _stores_of(ahead, inside, wholes):
+    """The ids of the stores inside a branch if each stores again what one ahead of it has stored; else none."""
+    again = _stores_inside(inside)
+    first = _stores_ahead(ahead) if again else []
+    stored, restored = _accesses(first, wholes), _accesses(again, wholes)
+    if not first or len(stored) != len(restored) or not all(map(_covers, stored, restored)):
+        return ()
+    start = next(at for at, statement in enumerate(ahead) if statement is first[0])
+    changed = {name for statement in (*ahead[start:], *inside) for name in _defined(statement)}
+    return () if changed & {base for base, *_ in stored} else map(id, again)
+
+
+def _stores_inside(inside):
+    """The stores of shared memory of a branch that may be made once; [] if anything else is there that keeps them."""
+    found = []
+    for statement in inside:
+        if _is_store(statement):
+            found.append(statement)
+        elif keeps_apart(statement, True) or _is_a_branch(statement):
+            return []
+    return found
+
+
+def _stores_ahead(ahead):
+    """The stores of shared memory in the basic block that ends here; [] if anything else is between or behind them."""
+    found, loads = [], False
+    for statement in reversed(ahead):
+        if _is_store(statement):
+            if loads:
+                return []
+            found.append(statement)
+        elif isinstance(statement, syntax.Instruction) and is_shared_load(statement) and statement.guard is None and found:
+            loads = True
+        elif keeps_apart(statement, True) or _is_a_branch(statement):
+            break
+    return found[::-1]
+
+
+def _accesses(stores, wholes):
+    """[(name of the base, where it begins from there, bits of an element, bytes)] of what stores count as."""
+    found = []
+    for store in stores:
+        _, *vector, type = store.modifiers
+        address, bits = store.operands[0], WIDTHS[type]
+        base, offset = getattr(address.base, "name", ""), address.offset + getattr(address.base, "offset", 0)
+        itself = Joined(bits // 8 * int(vector[0][1] if vector else 1), 0)
+        found += [(base, offset + whole.shift, bits, whole.bytes) for whole in wholes.get(id(store), (itself,))]
+    return found
+
+
+def _covers(stored, restored):
+    """Whether an access begins where another does, in elements of one size, and is no smaller."""
+    return stored[:3] == restored[:3] and stored[3] >= restored[3]
+
+
+def _goes_on(behind):
+    """Whether more than straight code follows: a place where lanes part or meet."""
+    return any(isinstance(s, syntax.Label) or s.opcode in ("bra", "brx", "call") or _is_a_branch(s)
+               or s.opcode in _QUOTIENTS and keeps_apart(s, True) for s in behind)
+
+
+def _is_store(statement):
+    """Whether it is a plain store of shared memory that all lanes execute."""
+    return (isinstance(statement, syntax.Instruction) and statement.opcode == "st" and statement.guard is None
+            and statement.modifiers[0] in ("shared", "shared::cta") and statement.modifiers[1:-1] in ((), ("v2",), ("v4",))
+            and statement.modifiers[-1] in WIDTHS and isinstance(statement.operands[0], syntax.Address))
+
+
+def _is_a_branch(statement):
+    """Whether ptxas first makes a branch of a guard: of all but arithmetic."""
+    return (isinstance(statement, syntax.Instruction) and statement.guard is not None and statement.opcode != "mov"
+            and statement.opcode not in FORMS)
+
+
+def _defined(statement):
+    return defined(statement) if isinstance(statement, syntax.Instruction) else ()
