@@ -270,14 +270,15 @@ def test_a_whole_may_reach_past_the_end_of_shared_memory():
 def test_numpy_and_the_compiled_loop_count_the_same(repeats):
     again = f"add.u32 %r0, %r0, 1; setp.lt.u32 %p1, %r0, {repeats}; @%p1 bra AGAIN;"
     filled = f"{PAIR} st.shared.u32 [%r4+8], %r7; st.shared.u32 [%r4+12], %r7;"
-    lines = f"mov.u32 %r0, 0; AGAIN: {ROW + filled} {words((0, 1, 3))} {halves('u16', AS_F16)} {again}"
+    lines = f"mov.u32 %r0, 0; AGAIN: {ROW + filled} bar.warp.sync -1; {words((0, 1, 3))} {halves('u16', AS_F16)} {again}"
     trace = ptx.load(program(lines)).entry().run(1, 32, np.zeros((32, 4), np.uint32), 1)
     assert {c.instruction: c.instructions for c in trace.lines} == {
         name: repeats for name in ("st.shared.b128", "ld.shared.b128", "ld.shared.b64")}
 
 
 def test_a_joined_access_stands_in_the_line_of_its_first_load_or_last_store():
-    text = program(ROW.strip() + "\n" + PAIR.replace("; ", ";\n") + "\n" + loads().replace("; ", ";\n"))
+    lines = ROW + PAIR + " bar.warp.sync -1; " + loads()
+    text = program(lines.replace("; ", ";\n"))
     trace = ptx.load(text).entry().run(1, 32, np.zeros((32, 4), np.uint32), 1)
     at = {c.instruction: text.splitlines()[c.line - 1] for c in trace.lines}
     assert at == {"st.shared.b64": "st.shared.u32 [%r4+4], %r6;", "ld.shared.b64": "ld.shared.u32 %x1, [%r4];"}

@@ -15,6 +15,7 @@ from simlayout.machine.ptx.passes.joined import joined
 from simlayout.machine.ptx.passes.last import put_off
 from simlayout.machine.ptx.passes.marks import without_marks
 from simlayout.machine.ptx.passes.once import stored_again
+from simlayout.machine.ptx.passes.redundant import redundant_accesses
 from simlayout.machine.ptx.passes.same_place import beside
 from simlayout.machine.ptx.passes.sunk import sunk
 from simlayout.machine.ptx.passes.unread import unread_loads, unread_results
@@ -173,8 +174,9 @@ class Lowering:
                 self.steps.append(step)
         if not self.faults:                              # what follows takes instructions to be whole
             unread = unread_loads(function.body, names.known)
-            wholes, places = joined(names, unread), beside(function.body)
+            wholes = joined(names, unread | redundant_accesses(function, names.known))
             wholes |= dict.fromkeys(stored_again(function.body, wholes), ())
+            places = beside(function.body)
             for step, of in made:
                 step.joined, step.beside, step.unread = wholes.get(of), places.get(of), of in unread
                 if of in guards:

@@ -47,11 +47,11 @@ class Joined:
         return f"{part.rpartition('.')[0]}.b{8 * self.bytes}"
 
 
-def joined(names, unread: Set[int]) -> dict[int, tuple[Joined, ...]]:
-    """{id of an Instruction: what it counts as, if not as itself} for the function of some Names. unread: ids of loads that
-    count nothing (`passes.unread`)."""
-    body = tuple(statement for statement in names.function.body if id(statement) not in unread)
-    found: dict[int, tuple[Joined, ...]] = dict.fromkeys(unread, ())
+def joined(names, gone: Set[int]) -> dict[int, tuple[Joined, ...]]:
+    """{id of an Instruction: what it counts as, if not as itself} for the function of some Names. gone: ids of loads and
+    stores that count nothing (`passes.unread`, `passes.redundant`)."""
+    body = tuple(statement for statement in names.function.body if id(statement) not in gone)
+    found: dict[int, tuple[Joined, ...]] = dict.fromkeys(gone, ())
     halves = kept_halves(body)
     if not any(_parts(s, names, halves) for s in body):
         return found

@@ -1,0 +1,118 @@
+"""The basic blocks of a function's statements, where each may lead, and where the lanes of a warp may have parted."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from simlayout.machine.ptx import syntax
+from simlayout.machine.ptx.order import blocks_in_order, loops
+
+
+@dataclass(frozen=True)
+class Flow:
+    """Basic blocks that can be reached, by number. blocks: their statements; before, after: those that lead to each, and to
+    which it leads; order: each comes before those that it leads to, but for the heads of loops around it."""
+
+    blocks: dict[int, tuple[syntax.Instruction, ...]]
+    before: dict[int, list[int]]
+    after: dict[int, list[int]]
+    order: list[int]
+    heads: set[int]
+
+    @classmethod
+    def of(cls, function: syntax.Function) -> "Flow":
+        """That of a function with a body.
+
+        >>> from simlayout.machine.ptx.parser.grammar import parse
+        >>> text = ".version 9.0 .target sm_90 .address_size 64 .entry k() { .reg .pred %p; bar.sync 0; "
+        >>> text += "again: bar.sync 1; @%p bra again; ret; }"
+        >>> flow = Flow.of(parse(text).functions["k"])
+        >>> [len(flow.blocks[block]) for block in flow.order], flow.before[flow.order[1]], flow.heads
+        ([1, 2, 1], [0, 1], {1})
+        """
+        parts, labels = _parts(function.body or ())
+        after = {block: [*_after(block, part, labels, function, len(parts))] for block, part in enumerate(parts)}
+        order = blocks_in_order(after, 0)
+        before: dict[int, list[int]] = {block: [] for block in order}
+        for block in order:
+            for to in after[block]:
+                before[to].append(block)
+        blocks = {block: tuple(parts[block]) for block in order}
+        return cls(blocks, before, {block: after[block] for block in order}, order, {head for head, *_ in loops(after, 0)})
+
+    def parted(self, uniform: Callable[[syntax.Operand], bool]) -> set[int]:
+        """The blocks that only some lanes of a warp may execute together: between a branch that is not `uniform` and where
+        its ways meet. Lanes that leave the kernel part from no others.
+
+        >>> from simlayout.machine.ptx.parser.grammar import parse
+        >>> text = ".version 9.0 .target sm_90 .address_size 64 .entry k() { .reg .pred %p; @%p bra out; bar.sync 0; "
+        >>> text += "@%p bra on; bar.sync 1; on: bar.sync 2; out: ret; }"
+        >>> flow = Flow.of(parse(text).functions["k"])
+        >>> [str(flow.blocks[block][0].operands[0].value) for block in flow.parted(lambda operand: False)]
+        ['1']
+        """
+        after = {block: [to for to in self.after[block] if not _only_ends(self.blocks[to])] for block in self.order}
+        meets, found = _always_behind(after, self.order), set()
+        for block, ways in after.items():
+            guard = self.blocks[block][-1].guard if self.blocks[block] else None
+            table = bool(self.blocks[block]) and self.blocks[block][-1].opcode == "brx"
+            if len(ways) > 1 and (table or guard is not None and not uniform(guard)):
+                found |= _reached(ways, after, meets[block])
+        return found
+
+
+def _parts(body):
+    """([the statements of each block], {label: the number of its block})."""
+    parts, labels = [[]], {}
+    for statement in body:
+        if isinstance(statement, syntax.Label):
+            if parts[-1]:
+                parts.append([])
+            labels[statement.name] = len(parts) - 1
+            continue
+        parts[-1].append(statement)
+        if statement.opcode in ("bra", "brx") or statement.opcode in ("ret", "exit", "trap") and statement.guard is None:
+            parts.append([])
+    return parts, labels
+
+
+def _after(block, part, labels, function, count):
+    """The blocks that one may lead to."""
+    last = part[-1] if part else None
+    opcode = last.opcode if last is not None else ""
+    if opcode == "bra":
+        yield labels[last.operands[0].name]
+    if opcode == "brx":
+        yield from {labels[label] for label in function.tables.get(last.operands[1].name, ())}
+    ends = opcode in ("bra", "brx", "ret", "exit", "trap") and last.guard is None
+    if not ends and block + 1 < count:
+        yield block + 1
+
+
+def _reached(todo, after, meets):
+    """The blocks that ways from some lead to before they come to one of `meets`."""
+    todo, found = [*todo], set()
+    while todo:
+        one = todo.pop()
+        if one not in meets and one not in found:
+            found.add(one)
+            todo += after[one]
+    return found
+
+
+def _only_ends(part):
+    return bool(part) and part[0].opcode in ("ret", "exit") and part[0].guard is None
+
+
+def _always_behind(after, order):
+    """{block: those other ones that every way from it to the end leads to} (post-dominators)."""
+    every = set(order)
+    behind = {block: every if ways else {block} for block, ways in after.items()}
+    changed = True
+    while changed:
+        changed = False
+        for block in reversed(order):
+            if after[block]:
+                now = set.intersection(*(behind[to] for to in after[block])) | {block}
+                changed |= now != behind[block]
+                behind[block] = now
+    return {block: those - {block} for block, those in behind.items()}

@@ -1,0 +1,198 @@
+"""Loads of shared memory of which the thread has the value already, and stores that another one of it replaces: ptxas leaves
+them out of the machine code.
+
+Seen in the SASS of ptxas 13.0. A load goes if on all ways to it the same load, or the same store, has had the place, and
+nothing between may change shared memory, or order it: no other store to it, not even of the same base, no atomic on it,
+copy, barrier or fence, and no call, of which division makes some. Exchanges of lanes, loads, accesses of global memory and
+branches change nothing. What has been stored is forgotten where a loop begins, what has been loaded is not. A store goes if
+the next access of shared memory in its basic block that stays is a store to the same place; where lanes may have parted,
+an exchange of lanes between the two keeps it, as there ptxas puts a WARPSYNC ahead of the exchange. Of three stores to
+a place, the third behind a barrier, all stay.
+
+A thread that keeps its own elements in shared memory does so: it stores them, exchanges sums with the lanes of its warp, and
+loads them again.
+"""
+
+from collections import Counter
+from typing import NamedTuple
+
+from simlayout.machine.arithmetic.carriers import WIDTHS
+from simlayout.machine.ptx import syntax
+from simlayout.machine.ptx.passes.def_use import defined
+from simlayout.machine.ptx.passes.flow import Flow
+from simlayout.machine.ptx.passes.joined import keeps_apart
+from simlayout.machine.ptx.passes.known import Known
+
+_LEAVES = {"bra", "brx", "ret", "exit", "trap", "ld", "ldmatrix"}
+"""Opcodes past which what is in shared memory stays known."""
+_ORDERED = {"acquire", "acq_rel", "commit_group"}
+"""Modifiers of what keeps two stores apart, besides what keeps them from being joined."""
+_EXCHANGES = {"shfl", "vote", "match", "redux", "elect"}
+
+
+class _Piece(NamedTuple):
+    """Where a register's worth of shared memory is. base: the name of a register or a variable, "" if it is a number; size:
+    bytes; signed: whether a load of less than 32 bits extends it by its sign."""
+
+    base: str
+    offset: int
+    size: int
+    signed: bool
+
+
+class _Had(NamedTuple):
+    """By which access a thread has the value of a _Piece. register: of the base, which must not change; "" if none is."""
+
+    access: int
+    stored: bool
+    register: str
+
+
+_State = dict[_Piece, _Had]
+
+
+def redundant_accesses(function: syntax.Function, known: Known) -> set[int]:
+    """The ids of such loads and stores of a function. known: what is known of its registers.
+
+    >>> from simlayout.machine.ptx.parser.grammar import parse
+    >>> text = ".version 9.0 .target sm_90 .address_size 64 .entry k() { .reg .b32 %r<5>;\\nst.shared.b32 [%r1], %r2;\\n"
+    >>> text += "shfl.sync.bfly.b32 %r3, %r2, 1, 31, -1;\\nld.shared.b32 %r4, [%r1];\\nadd.u32 %r4, %r4, %r3;\\n"
+    >>> text += "st.shared.b32 [%r1], %r4;\\nbar.sync 0;\\nld.shared.b32 %r4, [%r1];\\nst.global.b32 [0], %r4; ret; }"
+    >>> function = parse(text).functions["k"]
+    >>> gone = redundant_accesses(function, Known(function))
+    >>> [statement.text for statement in function.body if id(statement) in gone]
+    ['st.shared.b32 [%r1], %r2;', 'ld.shared.b32 %r4, [%r1];']
+    """
+    places = _Places([statement for statement in function.body or () if isinstance(statement, syntax.Instruction)], known)
+    if not places.of:
+        return set()
+    flow = Flow.of(function)
+    loads = _loads(flow, {block: [*_events(part, places)] for block, part in flow.blocks.items()})
+    return loads | _replaced(flow, places, loads, known)
+
+
+class _Places:
+    """of: {id of a plain load or store of shared memory: its _Pieces, and the register that they hang on}."""
+
+    def __init__(self, body, known):
+        self._times, self._known = Counter(name for one in body for name in defined(one)), known
+        self.of = {id(one): made for one in body if (made := self._find(one)) is not None}
+        self.registers = {register for _, register in self.of.values()} - {""}
+
+    def pieces(self, statement):
+        """Of a statement that may be none."""
+        return self.of.get(id(statement), ((), ""))[0]
+
+    def _find(self, statement):
+        if statement.opcode not in ("ld", "st") or len(statement.operands) != 2 or len(statement.modifiers) < 2:
+            return None
+        (space, *vector, type), store = statement.modifiers, statement.opcode == "st"
+        address, size = statement.operands[not store], WIDTHS.get(type, 0) // 8
+        plain = space in ("shared", "shared::cta") and vector in ([], ["v2"], ["v4"]) and isinstance(address, syntax.Address)
+        if not plain or not size or statement.used_bytes is not None and not store:
+            return None
+        base, offset, register = self._place(address)
+        elements = getattr(statement.operands[store], "operands", [None])
+        wanted = [size * i for i, one in enumerate(elements) if store or one is None or not self._known.unread(one)]
+        if vector and size < 4:                          # bytes and halves of a vector are in registers of up to 32 bits
+            whole = not store and len(wanted) == len(elements)
+            wanted = [*range(0, size * len(elements), 4)] if whole else []
+            size = min(4, size * len(elements))
+        return tuple(_Piece(base, offset + at, size, size < 4 and type[0] == "s") for at in wanted), register
+
+    def _place(self, address):
+        """(base, offset, the register that it hangs on): what registers that are written once are made of."""
+        found = self._known.place(address)
+        if isinstance(found.base, syntax.Register) and self._times[found.base.name] > 1:
+            found = address
+        if isinstance(found.base, syntax.Integer):
+            return "", found.base.value + found.offset, ""
+        return found.base.name, found.offset, found.base.name if isinstance(found.base, syntax.Register) else ""
+
+
+class _Event(NamedTuple):
+    """What a statement changes of a _State, or takes of it. forgets: whether all of it; changed: registers that bases hang
+    on and that it writes; pieces: of a load or store; had: by it; load: whether it is one."""
+
+    forgets: bool
+    changed: set[str]
+    pieces: tuple[_Piece, ...]
+    had: _Had | None
+    load: bool
+
+
+def _events(part, places):
+    """The _Events of a basic block."""
+    for statement in part:
+        forgets = statement.opcode not in _LEAVES and keeps_apart(statement, False)
+        changed = places.registers.intersection(defined(statement))
+        pieces, register = places.of.get(id(statement), ((), ""))
+        if forgets or changed or pieces:
+            kept = pieces and statement.guard is None and register not in changed
+            had = _Had(id(statement), statement.opcode == "st", register) if kept else None
+            yield _Event(forgets, changed, pieces, had, statement.opcode == "ld"), id(statement)
+
+
+def _loads(flow, events):
+    """The ids of loads whose values the thread has. events: of each block."""
+    ends: dict[int, _State] = {}
+    for _ in range(2 * len(flow.order) + 2):
+        before, found = dict(ends), set()
+        for block in flow.order:
+            state = _met([ends[one] for one in flow.before[block] if one in ends])
+            if block in flow.heads:
+                state = {piece: had for piece, had in state.items() if not had.stored}
+            for event, access in events[block]:
+                if event.load and event.pieces and all(piece in state for piece in event.pieces):
+                    found.add(access)
+                else:
+                    _go_past(event, state)
+            ends[block] = state
+        if ends == before:
+            return found
+    return set()
+
+
+def _met(states):
+    """What several _States say alike; a new one."""
+    first, *others = states or [{}]
+    return {piece: had for piece, had in first.items() if all(other.get(piece) == had for other in others)}
+
+
+def _go_past(event, state):
+    """Changes a _State to what it is behind a statement that stays."""
+    if event.forgets:
+        state.clear()
+    for piece in [piece for piece, had in state.items() if had.register in event.changed] if event.changed else ():
+        del state[piece]
+    if event.had is not None:
+        state.update(dict.fromkeys(event.pieces, event.had))
+
+
+def _replaced(flow, places, gone, known):
+    """The ids of stores that another one in their basic block replaces. gone: those of loads that are left out."""
+    found = [(id(store), block, exchanges) for block, part in flow.blocks.items()
+             for store, exchanges in _pairs(part, places, gone)]
+    parted = flow.parted(known.uniform) if any(exchanges for *_, exchanges in found) else set()
+    return {store for store, block, exchanges in found if not exchanges or block not in parted}
+
+
+def _pairs(part, places, gone):
+    """(a store, whether lanes exchange something between it and the one that replaces it) in a basic block. ptxas looks from
+    the end: the last store to a place replaces those ahead of it, up to where something keeps them apart."""
+    last: dict = {}                                      # pieces -> [nothing keeps it apart from here, lanes exchange]
+    for statement in reversed(part):
+        if id(statement) in gone:
+            continue
+        pieces = places.pieces(statement) if statement.opcode == "st" and statement.guard is None else ()
+        near, exchanges = last.get(pieces, (False, False))
+        if pieces and near:
+            yield statement, exchanges
+            continue
+        changed = {*defined(statement)}
+        apart = pieces or keeps_apart(statement, True) or not _ORDERED.isdisjoint(statement.modifiers)
+        for other, known in last.items():
+            known[0] = known[0] and not apart and other[0].base not in changed
+            known[1] = known[1] or statement.opcode in _EXCHANGES
+        if pieces:
+            last.setdefault(pieces, [True, False])
