@@ -1,4 +1,4 @@
-"""Loads that only the last store of a kernel needs come behind the end of the lanes that a guard keeps from it."""
+"""Loads that only some lanes need come behind the branch that the others take: to the end of the kernel, or around a red."""
 
 from random import Random
 
@@ -74,14 +74,43 @@ BEHIND = {
 }
 """Lines -> (loads that all warps execute, those that come behind the end of lanes that do not store)."""
 
+ON, TO_END = STORE.format("%x0").replace("@%p1 ", ""), "@!%p1 bra END; "
+MORE, ENDED = "st.global.u32 [%rd1+4], %r2; ", "st.global.u32 [%rd1+4], %r2; END: "
+AFTER = "bar.sync 0; st.global.u32 [%rd1+8], %r2; "
+RED = "@%p1 red.global.add.u32 [%rd1], %x0; "
+REDS = RED + "@%p1 red.global.add.u32 [%rd1+4], %x1; "
+
+PARTED = {
+    LOAD + GUARD + TO_END + ON + ENDED: (0, 1),
+    LOAD + GUARD + "@!%p1 ret; " + ON + MORE: (0, 1),
+    TWO + GUARD + TO_END + "add.u32 %x2, %x0, %x1; " + STORE.format("%x2")[5:] + ENDED: (0, 2),
+    LOAD + "add.u32 %x2, %x0, 5; " + GUARD + TO_END + STORE.format("%x2")[5:] + "st.global.u32 [%rd1+4], %x2; END: ": (0, 1),
+    LOAD + "st.global.u32 [%rd1+8], %r2; " + GUARD + TO_END + ON + ENDED: (0, 1),
+    LOAD + "st.global.u32 [%rd1+8], %x0; " + GUARD + TO_END + ON + ENDED: (1, 0),
+    LOAD + "st.shared.u32 [%r5+64], %r2; " + GUARD + TO_END + ON + ENDED: (1, 0),
+    LOAD + GUARD + TO_END + "mov.u32 %x2, 0; AGAIN: add.u32 %x2, %x2, 1; st.global.u32 [%rd1+4], %x2; "
+    "setp.lt.u32 %p2, %x2, %r1; @%p2 bra AGAIN; " + ON + "END: ": (0, 1),
+    LOAD + GUARD + TO_END + OTHER + "@%p2 st.global.u32 [%rd1+8], %r2; " + ON + "st.global.u32 [%rd1+4], %x0; END: ": (0, 1),
+    LOAD + GUARD + "@!%p1 bra ON; " + ON + "ON: " + MORE: (1, 0),
+    LOAD + GUARD + RED + AFTER: (0, 1),
+    TWO + GUARD + REDS + AFTER: (0, 2),
+    TWO + GUARD + OTHER + REDS.replace("@%p1 red.global.add.u32 [%rd1+", "@%p2 red.global.add.u32 [%rd1+") + AFTER: (1, 1),
+    LOAD + "add.u32 %x2, %x0, 5; " + GUARD + RED.replace("%x0", "%x2") + AFTER: (0, 1),
+    TWO + "add.u32 %x0, %x0, %x1; " + GUARD + RED + AFTER: (2, 0),
+    LOAD + GUARD + "@%p1 atom.global.add.u32 %x5, [%rd1], %x0; st.global.u32 [%rd1+4], %x5; " + AFTER: (0, 1),
+    LOAD + GUARD + ON.replace("st", "@%p1 st", 1) + AFTER: (1, 0),
+    LOAD + "bar.sync 0; " + GUARD + RED + AFTER: (1, 0),
+}
+"""The same of branches to the end of the kernel, and around a red or an atom."""
+
 
 def body(lines):
     return HEAD + lines + "ret;"
 
 
-@pytest.mark.parametrize("lines", BEHIND)
-def test_a_warp_of_which_no_lane_stores_counts_no_load_that_comes_behind(lines):
-    always, behind = BEHIND[lines]
+@pytest.mark.parametrize("lines", BEHIND | PARTED)
+def test_a_warp_of_which_no_lane_goes_on_counts_no_load_that_comes_behind(lines):
+    always, behind = (BEHIND | PARTED)[lines]
     entry = ptx.load(module(body(lines), ["u64", "u32"])).entry()
     trace = entry.run(1, 64, np.zeros((64, 4), np.uint32), 32, hazards="off")       # one of two warps stores
     assert sum(a.instructions for a in trace.accesses if a.instruction.startswith("ld")) == 2 * always + behind
@@ -96,14 +125,19 @@ STATEMENTS = (
     "setp.lt.u32 %p1, %x0, 20; ", "st.shared.u32 [%r5], %x1; ", "st.global.u32 [%rd1+12], %x0; ", "bar.sync 0; ")
 
 
-@example([LOAD, "add.u32 %r5, %r5, 1024; "], "%x0")
-@example([LOAD, "mov.b32 %x2, %x0; ", "st.global.u32 [%rd1+12], %x0; "], "%x2")
-@example(["ld.shared.v2.u32 {%x0, %x1}, [%r5]; ", "st.global.u32 [%rd1+12], %x0; "], "%x1")
-@example([LOAD, "mov.b32 %x2, 7; "], "%x2")
-@given(st.lists(st.sampled_from(STATEMENTS), min_size=1, max_size=9), st.sampled_from(["%x0", "%x1", "%x2"]))
-def test_a_kernel_stores_what_it_stores_with_every_load_in_its_place(lines, stored):
+ENDS = (STORE, "@!%p1 bra END; st.global.u32 [%rd1], {}; st.global.u32 [%rd1+4], %x1; END: ",
+        "@%p1 red.global.add.u32 [%rd1], {}; st.global.u32 [%rd1+8], %x2; ")
+
+
+@example([LOAD, "add.u32 %r5, %r5, 1024; "], "%x0", STORE)
+@example([LOAD, "mov.b32 %x2, %x0; ", "st.global.u32 [%rd1+12], %x0; "], "%x2", STORE)
+@example(["ld.shared.v2.u32 {%x0, %x1}, [%r5]; ", "st.global.u32 [%rd1+12], %x0; "], "%x1", STORE)
+@example([LOAD, "mov.b32 %x2, 7; "], "%x2", STORE)
+@given(st.lists(st.sampled_from(STATEMENTS), min_size=1, max_size=9), st.sampled_from(["%x0", "%x1", "%x2"]),
+       st.sampled_from(ENDS))
+def test_a_kernel_stores_what_it_stores_with_every_load_in_its_place(lines, stored, end):
     filled = "mov.u32 %x0, 1; mov.u32 %x1, 2; mov.u32 %x2, 3; " + "st.shared.u32 [%r5], %r2; st.shared.u32 [%r5+1024], %r1; "
-    text = module(body(filled + GUARD + OTHER + "".join(lines) + STORE.format(stored)), ["u64", "u32"])
+    text = module(body(filled + GUARD + OTHER + "".join(lines) + end.format(stored)), ["u64", "u32"])
     moved, unmoved = np.zeros((2, 64, 4), np.uint32)
     ptx.load(text).entry().run(1, 64, moved, 32, hazards="off")
     with pytest.MonkeyPatch.context() as patch:
@@ -121,6 +155,18 @@ def test_ptxas_puts_them_there(tmp_path):
         loads = [at for at, opcode in enumerate(opcodes) if opcode.startswith("LDS")]
         assert (sum(at < ends[0] for at in loads), sum(at > ends[0] for at in loads)) == (
             (always, behind) if len(ends) > 1 else (always + behind, 0)), lines
+
+
+@needs_tools
+def test_ptxas_puts_them_behind_branches_too(tmp_path):
+    made = listed_each([body(lines) for lines in PARTED], tmp_path)
+    found = {}
+    for lines in PARTED:
+        opcodes = made[body(lines)]
+        first = next(at for at, opcode in enumerate(opcodes) if opcode in ("BRA", "EXIT"))
+        loads = [at for at, opcode in enumerate(opcodes) if opcode.startswith("LDS")]
+        found[lines] = sum(at < first for at in loads), sum(at > first for at in loads)
+    assert found == PARTED
 
 
 @needs_tools

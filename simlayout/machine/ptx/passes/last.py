@@ -1,17 +1,20 @@
-"""Loads of shared memory that only the last store of a kernel needs, which not all lanes execute.
+"""Loads of shared memory that only some lanes need, which the others do not execute.
 
-ptxas ends the lanes that a guard keeps from the last store (`@!P0 EXIT`), and what that store alone needs comes behind: a
-warp of which no lane stores does not load. So it is with the tile that a kernel of Triton turns over in shared memory and
-stores under a mask. Seen in the SASS of ptxas 13.0 and 13.5: loads whose results are stored as they are come behind, and so
-do those with one operation and a constant between, except 0, which is a register there. Those of which one instruction of
-three operands is made first do not, nor do loads ahead of a barrier, of what acquires or releases, or of another store to
-shared memory.
+ptxas ends the lanes that a guard keeps from the last store (`@!P0 EXIT`), or that a branch takes to the end of the kernel,
+and what is needed behind that alone comes behind it: a warp whose lanes all end does not load. So it is with the tile that a
+kernel of Triton turns over in shared memory and stores under a mask. A guarded red or atom of global memory, which ptxas
+branches around, has what it alone needs inside the branch; so have several with one guard. Seen in the SASS of ptxas 13.0
+and 13.5: loads whose results are needed as they are come behind, and so do those with one operation and a constant between,
+except 0, which is a register there. Those of which one instruction of three operands is made first do not, nor do loads
+ahead of a barrier, of what acquires or releases, of another store to shared memory, or of such a red.
 """
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.passes.def_use import Statements, defined, registers_in, registers_read
+from simlayout.machine.ptx.passes.def_use import Statements, defined, registers_in, registers_read, symbols_used
 from simlayout.machine.ptx.passes.joined import keeps_apart
 from simlayout.machine.ptx.passes.unread import is_shared_load
 
@@ -28,8 +31,19 @@ _STRONG = _ORDERED | {"relaxed"}
 """Of loads that stay where they are, besides those that are volatile."""
 
 
+@dataclass(frozen=True)
+class _Parting:
+    """Where lanes part for good, or for a red. at: what goes along is put ahead of the statement there; needs: what the
+    lanes that go on execute; guard: theirs, None where it is a branch that the others take."""
+
+    at: int
+    needs: Sequence[syntax.Instruction | syntax.Label]
+    guard: Guard | None
+
+
 def put_off(body: Statements) -> tuple[Statements, dict[int, Guard]]:
-    """(the statements of an entry with such loads right ahead of the last store, {id of a load: the guard of that store}).
+    """(the statements of an entry with such loads where only the lanes come that need them, {id of a load: the guard of what
+    needs it, where that is no branch}).
 
     >>> r, p, a = (syntax.Register(name, type) for name, type in (("%r", "b32"), ("%p", "pred"), ("%a", "b64")))
     >>> load = syntax.Instruction("ld", ("shared", "b32"), (r, syntax.Address(a, 0)), None, 1, 1, None, "")
@@ -39,16 +53,31 @@ def put_off(body: Statements) -> tuple[Statements, dict[int, Guard]]:
     >>> [statement.opcode for statement in made], guards == {id(load): p}, put_off([load, test, store, store])[1]
     (['setp', 'ld', 'st'], True, {})
     """
-    at, store = _last_store(body)
-    if store is None:
-        return body, {}
-    reads = Counter(name for s in body if isinstance(s, syntax.Instruction) for name in registers_read(s))
-    stored = Counter(registers_in(store.operands[1:]))
-    alone = {name: False for name, times in stored.items() if reads[name] == times}
+    guards: dict[int, Guard] = {}
+    for parting in reversed([*_partings(body)]):
+        behind = _behind(body, parting)
+        loads = [statement for statement in behind if statement.opcode == "ld"]
+        if loads:
+            ids = set(map(id, behind))
+            kept = [statement for statement in body[:parting.at] if id(statement) not in ids]
+            body = [*kept, *reversed(behind), *body[parting.at:]]
+            guards |= {id(load): parting.guard for load in loads if parting.guard is not None}
+    return body, guards
+
+
+def _behind(body, parting):
+    """What goes along to a _Parting, the last first."""
+    instructions = [statement for statement in body if isinstance(statement, syntax.Instruction)]
+    reads = Counter(name for statement in instructions for name in registers_read(statement))
+    needed = Counter(_needed(parting))
+    alone = {name: False for name, times in needed.items() if reads[name] == times}
+    if parting.guard is None:
+        made = Counter(name for statement in instructions for name in defined(statement))
+        alone = {name: False for name in alone if made[name] == 1}
     behind: list[syntax.Instruction] = []
-    changed: set[str] = set()                            # between a statement and the store
-    for statement in reversed(body[:at]):
-        if isinstance(statement, syntax.Label) or _keeps_ahead(statement):
+    changed: set[str] = set()                            # between a statement and the parting
+    for statement in reversed(body[:parting.at - (parting.guard is None)]):
+        if isinstance(statement, syntax.Label) or _keeps_ahead(statement) or _branched_around(statement):
             break
         if _goes_along(statement, alone, reads, changed):
             behind.append(statement)
@@ -57,12 +86,67 @@ def put_off(body: Statements) -> tuple[Statements, dict[int, Guard]]:
                 alone.update(dict.fromkeys(registers_read(statement), computed))
         else:
             changed.update(defined(statement))
-    loads = [statement for statement in behind if statement.opcode == "ld"]
-    if not loads:
-        return body, {}
-    ids = set(map(id, behind))
-    kept = [statement for statement in body[:at] if id(statement) not in ids]
-    return [*kept, *reversed(behind), *body[at:]], {id(load): store.guard for load in loads}
+    return behind
+
+
+def _needed(parting):
+    """The registers that are needed behind a _Parting: of a store or a red what it stores, of a branch all that is read."""
+    if parting.guard is not None:
+        return registers_in(operand for one in parting.needs for operand in one.operands[1 + (one.opcode == "atom"):])
+    return (name for one in parting.needs if isinstance(one, syntax.Instruction) for name in registers_read(one))
+
+
+def _partings(body: Statements) -> Iterator[_Parting]:
+    """Those of a kernel, in their order."""
+    ends = _straight_end(body)
+    labels = {statement.name: at for at, statement in enumerate(body) if isinstance(statement, syntax.Label)}
+    last = next((at for at in reversed(range(ends)) if isinstance(body[at], syntax.Instruction)), -1)
+    for at, statement in enumerate(body):
+        if isinstance(statement, syntax.Label) or statement.guard is None:
+            continue
+        if _branched_around(statement):
+            yield _Parting(at, _with_its_guard(body, at), statement.guard)
+        elif at == last and statement.opcode in ("st", "red"):
+            yield _Parting(at, [statement], statement.guard)
+        target = len(body) if statement.opcode in ("ret", "exit") else at
+        if statement.opcode == "bra":
+            target = labels.get(getattr(statement.operands[0], "name", ""), at)
+        if target >= ends and _is_entered_once(body, at, target):
+            yield _Parting(at + 1, body[at + 1:target], None)
+
+
+def _with_its_guard(body, at):
+    """The reds and atoms from a place on that have one guard, which ptxas branches around together."""
+    found = []
+    for statement in body[at:]:
+        if isinstance(statement, syntax.Label) or _keeps_ahead(statement):
+            break
+        if _branched_around(statement):
+            if statement.guard != body[at].guard:
+                break
+            found.append(statement)
+    return found
+
+
+def _straight_end(body):
+    """Where the labels and returns begin that end a kernel."""
+    at = len(body)
+    while at and (isinstance(body[at - 1], syntax.Label) or body[at - 1].opcode in ("ret", "exit")
+                  and body[at - 1].guard is None):
+        at -= 1
+    return at
+
+
+def _is_entered_once(body, at, target):
+    """Whether no branch leads to what stands between two places from outside."""
+    inside = {statement.name for statement in body[at + 1:target] if isinstance(statement, syntax.Label)}
+    outside = (*body[:at + 1], *body[target:])
+    return not inside or inside.isdisjoint(name for statement in outside for name in symbols_used(statement))
+
+
+def _branched_around(statement):
+    """Whether it is what ptxas branches around where its guard does not hold: a red or atom of global memory."""
+    return statement.guard is not None and statement.opcode in ("red", "atom") and "global" in statement.modifiers
 
 
 def _goes_along(statement, alone, reads, changed):
@@ -96,15 +180,3 @@ def _is_constant(operand):
 def _keeps_ahead(statement):
     """Whether no load that is ahead of an instruction comes behind it."""
     return keeps_apart(statement, False) or not _ORDERED.isdisjoint(statement.modifiers)
-
-
-def _last_store(body):
-    """(where, the Instruction) of the last thing that a kernel does if a guard keeps lanes from it, and it is a store or a
-    red; else (0, None)."""
-    for at in reversed(range(len(body))):
-        statement = body[at]
-        if isinstance(statement, syntax.Label) or statement.opcode in ("ret", "exit") and statement.guard is None:
-            continue
-        stores = statement.opcode in ("st", "red") and statement.guard is not None
-        return (at, statement) if stores else (0, None)
-    return 0, None
