@@ -51,8 +51,8 @@ def child(folder, names, data):
         row = ROWS[name]
         text, arguments = row.text(data), row.arguments()
         launch(text, row.symbol(text), row.grid, row.block, arguments, row.shared_bytes, row.cluster)
-        arrays = {i: np.ascontiguousarray(x) for i, x in arrays_of(arguments).items()}
-        np.savez(folder / f"{name}.npz", **{i: x.view(np.uint8) if x.dtype.kind == "V" else x for i, x in arrays.items()})
+        held = {i: np.frombuffer(x.tobytes(), np.uint8) for i, x in arrays_of(arguments).items()}
+        np.savez(folder / f"{name}.npz", **held)                   # as bytes: NumPy's files know none of ml_dtypes' types
 
 
 def run(names, data, counted):
