@@ -11,8 +11,8 @@ from simlayout.machine.ptx.faults import Fault
 from simlayout.machine.ptx.names import Names, aligned
 from simlayout.machine.ptx.opcodes.control import recursion
 from simlayout.machine.ptx.passes.contracted import contracted
+from simlayout.machine.ptx.passes.gates import apart, put_off
 from simlayout.machine.ptx.passes.joined import joined
-from simlayout.machine.ptx.passes.last import put_off
 from simlayout.machine.ptx.passes.marks import without_marks
 from simlayout.machine.ptx.passes.once import stored_again
 from simlayout.machine.ptx.passes.redundant import redundant_accesses
@@ -162,8 +162,8 @@ class Lowering:
         function = names.function
         names.start = len(self.steps)
         names.labels = {s.name: [None] for s in function.body if isinstance(s, syntax.Label)}
-        body, guards = put_off(function.body) if function.entry else (function.body, {})
-        (body, moved), made = sunk(contracted(body)), []
+        placed, guards = put_off(function) if function.entry else (function.body, {})
+        (body, moved), made = sunk(contracted(placed)), []
         for statement in body:
             if isinstance(statement, syntax.Label):
                 names.labels[statement.name][0] = len(self.steps)
@@ -174,7 +174,7 @@ class Lowering:
                 self.steps.append(step)
         if not self.faults:                              # what follows takes instructions to be whole
             unread = unread_loads(function.body, names.known)
-            wholes = joined(names, unread | redundant_accesses(function, names.known))
+            wholes = joined(apart(placed, guards), names, unread | redundant_accesses(function, names.known))
             wholes |= dict.fromkeys(stored_again(function.body, wholes), ())
             places = beside(function.body)
             for step, of in made:

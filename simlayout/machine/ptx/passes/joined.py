@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from simlayout.machine.arithmetic.carriers import WIDTHS
 from simlayout.machine.ptx import syntax
+from simlayout.machine.ptx.passes.def_use import Statements
 from simlayout.machine.ptx.passes.halves import kept_halves
 
 GROUPS = (4, 2)
@@ -47,10 +48,10 @@ class Joined:
         return f"{part.rpartition('.')[0]}.b{8 * self.bytes}"
 
 
-def joined(names, gone: Set[int]) -> dict[int, tuple[Joined, ...]]:
-    """{id of an Instruction: what it counts as, if not as itself} for the function of some Names. gone: ids of loads and
-    stores that count nothing (`passes.unread`, `passes.redundant`)."""
-    body = tuple(statement for statement in names.function.body if id(statement) not in gone)
+def joined(body: Statements, names, gone: Set[int]) -> dict[int, tuple[Joined, ...]]:
+    """{id of an Instruction: what it counts as, if not as itself} of the statements of some Names' function. gone: ids of
+    loads and stores that count nothing (`passes.unread`, `passes.redundant`)."""
+    body = tuple(statement for statement in body if id(statement) not in gone)
     found: dict[int, tuple[Joined, ...]] = dict.fromkeys(gone, ())
     halves = kept_halves(body)
     if not any(_parts(s, names, halves) for s in body):

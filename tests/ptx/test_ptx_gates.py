@@ -1,4 +1,4 @@
-"""Loads that only some lanes need come behind the branch that the others take: to the end of the kernel, or around a red."""
+"""Loads that only the lanes behind a gate need come behind it: an end of lanes, a branch, an atomic under a guard."""
 
 from random import Random
 
@@ -74,48 +74,89 @@ BEHIND = {
 }
 """Lines -> (loads that all warps execute, those that come behind the end of lanes that do not store)."""
 
-ON, TO_END = STORE.format("%x0").replace("@%p1 ", ""), "@!%p1 bra END; "
-MORE, ENDED = "st.global.u32 [%rd1+4], %r2; ", "st.global.u32 [%rd1+4], %r2; END: "
-AFTER = "bar.sync 0; st.global.u32 [%rd1+8], %r2; "
-RED = "@%p1 red.global.add.u32 [%rd1], %x0; "
-REDS = RED + "@%p1 red.global.add.u32 [%rd1+4], %x1; "
+RED, END = "red.global.add.u32 [%rd1+8], {}; ", "$end: "
+AROUND, LAST = "@!%p1 bra $on; {} $on: ", "st.global.u32 [%rd1+4], %r2; "
+EITHER = "@!%p1 bra $else; {} bra $on; $else: {} $on: "
+STORES = "st.global.u32 [%rd1], %x0; st.global.u32 [%rd1+8], %x0; "
+MANY = "mov.u32 %x2, 1; " + "".join(f"mad.lo.u32 %x2, %x2, %x0, {i}; st.global.u32 [%rd1+{64 * i}], %x2; " for i in range(9))
 
-PARTED = {
+ON, TO_END = STORE.format("%x0").replace("@%p1 ", ""), "@!%p1 bra $end; "
+MORE, ENDED = "st.global.u32 [%rd1+4], %r2; ", "st.global.u32 [%rd1+4], %r2; $end: "
+AFTER = "bar.sync 0; st.global.u32 [%rd1+8], %r2; "
+ADD = "@%p1 red.global.add.u32 [%rd1], %x0; "
+ADDS = ADD + "@%p1 red.global.add.u32 [%rd1+4], %x1; "
+
+BEHIND_BRANCHES = {
+    GUARD + LOAD + "@!%p1 bra $end; " + STORES + END: (0, 1),
+    GUARD + LOAD + "@%p1 bra $on; ret; $on: " + STORES: (0, 1),
+    GUARD + LOAD + "@%p1 bra $on; bra $end; $on: " + STORES + END: (0, 1),
+    GUARD + LOAD + "@!%p1 ret; " + STORES: (0, 1),
+    GUARD + LOAD + "@!%p1 ret; st.global.u32 [%rd1], %x0; bar.warp.sync -1; st.global.u32 [%rd1+4], %x0; ": (0, 1),
+    GUARD + LOAD + LAST + "@!%p1 ret; " + STORES: (0, 1),
+    GUARD + LOAD + LAST.replace("%r2", "%x0") + "@!%p1 ret; " + STORES: (1, 0),
+    GUARD + OTHER + LOAD + "@!%p1 bra $end; @!%p2 bra $end; " + STORES + END: (0, 1),
+    GUARD + OTHER + TWO + "@!%p1 bra $end; " + STORES + "@!%p2 bra $end; st.global.u32 [%rd1+12], %x1; " + END: (0, 2),
+    GUARD + LOAD + "st.shared.u32 [%r5+64], %r2; @!%p1 ret; " + STORES: (1, 0),
+    GUARD + LOAD + "bar.sync 0; @!%p1 ret; " + STORES: (1, 0),
+    GUARD + LOAD + "@!%p1 bra $on; " + STORES + "$on: " + LAST: (1, 0),                  # all under the predicate
+    GUARD + LOAD + AROUND.format(MANY) + LAST: (0, 1),
+    GUARD + LOAD + AROUND.format(MANY) + LAST.replace("%r2", "%x0"): (1, 0),
+    GUARD + LOAD + AROUND.format(RED.format("%x0")) + LAST: (0, 1),
+    GUARD + LOAD + AROUND.format("atom.global.add.u32 %x2, [%rd1+8], %x0; st.global.u32 [%rd1], %x2; ") + LAST: (0, 1),
+    GUARD + LOAD + AROUND.format("red.shared.xor.b32 [%r5], %x0; ") + LAST: (0, 1),
+    GUARD + OTHER + LOAD + AROUND.format("@%p2 bra $in; " + STORES + "$in: st.global.u32 [%rd1+12], %r2; ") + LAST: (0, 1),
+    GUARD + LOAD + AROUND.format("shfl.sync.down.b32 %x2, %x0, 1, 31, -1; st.global.u32 [%rd1], %x2; ") + LAST: (0, 1),
+    GUARD + LOAD + "@%p1 " + RED.format("%x0") + LAST: (0, 1),
+    GUARD + LOAD + "@!%p1 " + RED.format("%x0") + LAST: (0, 1),
+    GUARD + LOAD + "@%p1 atom.global.add.u32 %x2, [%rd1+8], %x0; " + LAST: (0, 1),
+    GUARD + LOAD + "@%p1 red.shared.xor.b32 [%r5], %x0; " + LAST: (0, 1),
+    GUARD + LOAD + "red.global.add.u32 [%rd1+12], %r2; @%p1 " + RED.format("%x0") + LAST: (0, 1),
+    GUARD + LOAD + "red.shared.add.u32 [%r5+64], %r2; @%p1 " + RED.format("%x0") + LAST: (1, 0),
+    GUARD + LOAD + "membar.gl; @%p1 " + RED.format("%x0") + LAST: (1, 0),
+    GUARD + LOAD + "bar.warp.sync -1; @%p1 " + RED.format("%x0") + LAST: (1, 0),
+    GUARD + LOAD + "add.u32 %x2, %x0, 5; @%p1 " + RED.format("%x2") + LAST: (0, 1),
+    GUARD + TWO + "mad.lo.u32 %x2, %x0, %r2, %x1; @%p1 " + RED.format("%x2") + LAST: (2, 0),
+    GUARD + TWO + "@%p1 " + RED.format("%x0") + LAST.replace("%r2", "%x1"): (1, 1),
+    LOAD + "setp.ne.u32 %p1, %x0, 0; @%p1 " + RED.format("%x0") + LAST: (1, 0),
     LOAD + GUARD + TO_END + ON + ENDED: (0, 1),
     LOAD + GUARD + "@!%p1 ret; " + ON + MORE: (0, 1),
     TWO + GUARD + TO_END + "add.u32 %x2, %x0, %x1; " + STORE.format("%x2")[5:] + ENDED: (0, 2),
-    LOAD + "add.u32 %x2, %x0, 5; " + GUARD + TO_END + STORE.format("%x2")[5:] + "st.global.u32 [%rd1+4], %x2; END: ": (0, 1),
+    LOAD + "add.u32 %x2, %x0, 5; " + GUARD + TO_END + STORE.format("%x2")[5:] + "st.global.u32 [%rd1], %x2; " + END: (0, 1),
     LOAD + "st.global.u32 [%rd1+8], %r2; " + GUARD + TO_END + ON + ENDED: (0, 1),
     LOAD + "st.global.u32 [%rd1+8], %x0; " + GUARD + TO_END + ON + ENDED: (1, 0),
     LOAD + "st.shared.u32 [%r5+64], %r2; " + GUARD + TO_END + ON + ENDED: (1, 0),
-    LOAD + GUARD + TO_END + "mov.u32 %x2, 0; AGAIN: add.u32 %x2, %x2, 1; st.global.u32 [%rd1+4], %x2; "
-    "setp.lt.u32 %p2, %x2, %r1; @%p2 bra AGAIN; " + ON + "END: ": (0, 1),
-    LOAD + GUARD + TO_END + OTHER + "@%p2 st.global.u32 [%rd1+8], %r2; " + ON + "st.global.u32 [%rd1+4], %x0; END: ": (0, 1),
-    LOAD + GUARD + "@!%p1 bra ON; " + ON + "ON: " + MORE: (1, 0),
-    LOAD + GUARD + RED + AFTER: (0, 1),
-    TWO + GUARD + REDS + AFTER: (0, 2),
-    TWO + GUARD + OTHER + REDS.replace("@%p1 red.global.add.u32 [%rd1+", "@%p2 red.global.add.u32 [%rd1+") + AFTER: (1, 1),
-    LOAD + "add.u32 %x2, %x0, 5; " + GUARD + RED.replace("%x0", "%x2") + AFTER: (0, 1),
-    TWO + "add.u32 %x0, %x0, %x1; " + GUARD + RED + AFTER: (2, 0),
+    LOAD + GUARD + TO_END + "mov.u32 %x2, 0; $again: add.u32 %x2, %x2, 1; st.global.u32 [%rd1+4], %x2; "
+    "setp.lt.u32 %p2, %x2, %r1; @%p2 bra $again; " + ON + "$end: ": (0, 1),
+    LOAD + GUARD + TO_END + OTHER + "@%p2 st.global.u32 [%rd1+8], %r2; " + STORES + END: (0, 1),
+    LOAD + GUARD + "@!%p1 bra $on; " + ON + "$on: " + MORE: (1, 0),
+    LOAD + GUARD + ADD + AFTER: (0, 1),
+    TWO + GUARD + ADDS + AFTER: (0, 2),
+    TWO + GUARD + OTHER + ADDS.replace("@%p1 red.global.add.u32 [%rd1+", "@%p2 red.global.add.u32 [%rd1+") + AFTER: (1, 1),
+    LOAD + "add.u32 %x2, %x0, 5; " + GUARD + ADD.replace("%x0", "%x2") + AFTER: (0, 1),
+    TWO + "add.u32 %x0, %x0, %x1; " + GUARD + ADD + AFTER: (2, 0),
     LOAD + GUARD + "@%p1 atom.global.add.u32 %x5, [%rd1], %x0; st.global.u32 [%rd1+4], %x5; " + AFTER: (0, 1),
     LOAD + GUARD + ON.replace("st", "@%p1 st", 1) + AFTER: (1, 0),
-    LOAD + "bar.sync 0; " + GUARD + RED + AFTER: (1, 0),
+    LOAD + "bar.sync 0; " + GUARD + ADD + AFTER: (1, 0),
+    GUARD + LOAD + EITHER.format(RED.format("%x0"), "st.global.u32 [%rd1], %r2; ") + LAST: (0, 1),
+    GUARD + LOAD + EITHER.format(RED.format("%r2"), RED.format("%x0")) + LAST: (1, 0),
+    GUARD + LOAD + EITHER.format(RED.format("%x0"), RED.format("%x0")) + LAST: (1, 0),
 }
-"""The same of branches to the end of the kernel, and around a red or an atom."""
+"""The same, with branches: those that come behind the first branch or end of lanes."""
 
 
 def body(lines):
     return HEAD + lines + "ret;"
 
 
-@pytest.mark.parametrize("lines", BEHIND | PARTED)
-def test_a_warp_of_which_no_lane_goes_on_counts_no_load_that_comes_behind(lines):
-    always, behind = (BEHIND | PARTED)[lines]
+@pytest.mark.parametrize("lines", [*BEHIND, *BEHIND_BRANCHES])
+def test_a_warp_of_which_no_lane_passes_counts_no_load_that_comes_behind(lines):
+    always, behind = (BEHIND | BEHIND_BRANCHES)[lines]
     entry = ptx.load(module(body(lines), ["u64", "u32"])).entry()
     trace = entry.run(1, 64, np.zeros((64, 4), np.uint32), 32, hazards="off")       # one of two warps stores
     assert sum(a.instructions for a in trace.accesses if a.instruction.startswith("ld")) == 2 * always + behind
 
 
+FILLED = "mov.u32 %x0, 1; mov.u32 %x1, 2; mov.u32 %x2, 3; st.shared.u32 [%r5], %r2; st.shared.u32 [%r5+1024], %r1; "
 STATEMENTS = (
     "ld.shared.u32 %x0, [%r5]; ", "ld.shared.u32 %x1, [%r5+1024]; ", "ld.shared.v2.u32 {%x0, %x1}, [%r5+8]; ",
     "mov.b32 %x2, %x0; ", "mov.b32 %x0, %x2; ", "add.u32 %x1, %x0, 5; ", "add.u32 %x2, %x2, 1; ", "@%p2 mov.b32 %x0, 3; ",
@@ -125,25 +166,51 @@ STATEMENTS = (
     "setp.lt.u32 %p1, %x0, 20; ", "st.shared.u32 [%r5], %x1; ", "st.global.u32 [%rd1+12], %x0; ", "bar.sync 0; ")
 
 
-ENDS = (STORE, "@!%p1 bra END; st.global.u32 [%rd1], {}; st.global.u32 [%rd1+4], %x1; END: ",
-        "@%p1 red.global.add.u32 [%rd1], {}; st.global.u32 [%rd1+8], %x2; ")
+@example([LOAD, "add.u32 %r5, %r5, 1024; "], "%x0")
+@example([LOAD, "mov.b32 %x2, %x0; ", "st.global.u32 [%rd1+12], %x0; "], "%x2")
+@example(["ld.shared.v2.u32 {%x0, %x1}, [%r5]; ", "st.global.u32 [%rd1+12], %x0; "], "%x1")
+@example([LOAD, "mov.b32 %x2, 7; "], "%x2")
+@given(st.lists(st.sampled_from(STATEMENTS), min_size=1, max_size=9), st.sampled_from(["%x0", "%x1", "%x2"]))
+def test_a_kernel_stores_what_it_stores_with_every_load_in_its_place(lines, stored):
+    text = module(body(FILLED + GUARD + OTHER + "".join(lines) + STORE.format(stored)), ["u64", "u32"])
+    moved, unmoved = stored_by(text)
+    assert moved == unmoved
 
 
-@example([LOAD, "add.u32 %r5, %r5, 1024; "], "%x0", STORE)
-@example([LOAD, "mov.b32 %x2, %x0; ", "st.global.u32 [%rd1+12], %x0; "], "%x2", STORE)
-@example(["ld.shared.v2.u32 {%x0, %x1}, [%r5]; ", "st.global.u32 [%rd1+12], %x0; "], "%x1", STORE)
-@example([LOAD, "mov.b32 %x2, 7; "], "%x2", STORE)
-@given(st.lists(st.sampled_from(STATEMENTS), min_size=1, max_size=9), st.sampled_from(["%x0", "%x1", "%x2"]),
-       st.sampled_from(ENDS))
-def test_a_kernel_stores_what_it_stores_with_every_load_in_its_place(lines, stored, end):
-    filled = "mov.u32 %x0, 1; mov.u32 %x1, 2; mov.u32 %x2, 3; " + "st.shared.u32 [%r5], %r2; st.shared.u32 [%r5+1024], %r1; "
-    text = module(body(filled + GUARD + OTHER + "".join(lines) + end.format(stored)), ["u64", "u32"])
+def stored_by(text):
+    """What a kernel stores, and what it stores with every load in its place."""
     moved, unmoved = np.zeros((2, 64, 4), np.uint32)
     ptx.load(text).entry().run(1, 64, moved, 32, hazards="off")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lower, "put_off", lambda statements: (statements, {}))
+        patch.setattr(lower, "put_off", lambda function: (function.body, {}))
         ptx.load(text).entry().run(1, 64, unmoved, 32, hazards="off")
-    assert moved.tolist() == unmoved.tolist()
+    return moved.tolist(), unmoved.tolist()
+
+
+BRANCHES = (
+    "@%p2 bra {}; ", "@%p1 bra {}; ", "@!%p1 bra {}; ", "bra {}; ", "@%p2 ret; ", "@!%p1 exit; ", "bra $end; ",
+    "@%p1 bra $end; ", "@%p1 red.global.add.u32 [%rd1+8], %x1; ", "red.global.add.u32 [%rd1+4], %x0; ",
+    "@!%p2 atom.global.add.u32 %x2, [%rd1+8], %x0; ", "st.global.u32 [%rd1], %x2; ")
+TIRED = "add.u32 %x8, %x8, 1; setp.gt.u32 %p5, %x8, 9; @%p5 ret; "
+
+
+@st.composite
+def branching(draw):
+    """Lines some of which are branches to any of them; each of these tires, so that loops end."""
+    some = st.sampled_from([*3 * STATEMENTS[:4], *STATEMENTS[:-1], *BRANCHES, *3 * BRANCHES[4:]])
+    lines = draw(st.lists(some, min_size=2, max_size=14))
+    targets = {i: draw(st.integers(0, len(lines) - 1)) for i, line in enumerate(lines) if "{}" in line}
+    return "".join(f"$l{i}: " * (i in targets.values()) + TIRED * (i in targets) + line.replace("{}", f"$l{targets.get(i)}")
+                   for i, line in enumerate(lines))
+
+
+@example(LOAD + AROUND.format(RED.format("%x0")))
+@example("@%p2 bra $in; " + LOAD + "@!%p1 bra $on; $in: " + RED.format("%x0") + "$on: ")
+@given(branching())
+def test_a_kernel_with_branches_stores_what_it_stores_with_every_load_in_its_place(lines):
+    text = module(body(FILLED + "mov.u32 %x8, 0; " + GUARD + OTHER + lines + LAST + END), ["u64", "u32"])
+    moved, unmoved = stored_by(text)
+    assert moved == unmoved
 
 
 @needs_tools
@@ -159,14 +226,12 @@ def test_ptxas_puts_them_there(tmp_path):
 
 @needs_tools
 def test_ptxas_puts_them_behind_branches_too(tmp_path):
-    made = listed_each([body(lines) for lines in PARTED], tmp_path)
-    found = {}
-    for lines in PARTED:
+    made = listed_each([body(lines) for lines in BEHIND_BRANCHES], tmp_path)
+    for lines, (always, behind) in BEHIND_BRANCHES.items():
         opcodes = made[body(lines)]
-        first = next(at for at, opcode in enumerate(opcodes) if opcode in ("BRA", "EXIT"))
+        gate = min(opcodes.index(opcode) for opcode in ("EXIT", "BRA") if opcode in opcodes)
         loads = [at for at, opcode in enumerate(opcodes) if opcode.startswith("LDS")]
-        found[lines] = sum(at < first for at in loads), sum(at > first for at in loads)
-    assert found == PARTED
+        assert (sum(at < gate for at in loads), sum(at > gate for at in loads)) == (always, behind), lines
 
 
 @needs_tools

@@ -1,0 +1,265 @@
+"""Loads of shared memory that only the lanes behind a gate need: a branch, an end of some lanes, a guarded store.
+
+ptxas puts such loads behind the gate, so that a warp of which no lane passes does not load. So it is with the tile that a
+kernel of Triton turns over in shared memory and stores under a mask. Seen in the SASS of ptxas 13.0 and 13.5, where these
+are gates, of those that the instructions of a kernel come to in their order:
+
+- `@p bra` to the end of the kernel, `@p ret`, and the last store under a guard: they become `@p EXIT`;
+- `@p atom`, `@p red`: a branch around it, and around others with the same guard;
+- `@p bra` around lines that ptxas does not put under predicates instead: an atomic or a shuffle is among them, another
+  branch, or there are many.
+
+Loads whose results are used as they are come behind, and so do those with one operation and a constant between, except 0,
+which is a register there. Those of which one instruction of three operands is made first do not, nor do loads ahead of a
+barrier, of what acquires or releases, or of another store to shared memory.
+"""
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from simlayout.machine.ptx import syntax
+from simlayout.machine.ptx.passes.def_use import (
+    Statements,
+    defined,
+    registers_in,
+    registers_read,
+    symbols_used,
+)
+from simlayout.machine.ptx.passes.joined import keeps_apart
+from simlayout.machine.ptx.passes.unread import is_shared_load
+
+Guard = syntax.Register | syntax.Negated
+
+_COMPUTED = {"add": ("u32", "s32", "f32", "f64"), "sub": ("u32", "s32", "f32"), "mul": ("u32", "s32", "f32"),
+             "min": ("u32", "s32", "f32"), "max": ("u32", "s32", "f32"), "shl": ("b32",), "shr": ("b32", "u32", "s32"),
+             **dict.fromkeys(("and", "or", "xor", "not"), ("b32",))}
+"""The types of what comes along with a load by opcode: one of these, and copies, stand between it and what needs it."""
+
+_ORDERED = {"acquire", "release", "acq_rel"}
+"""Of what orders other accesses, whatever memory it touches."""
+_STRONG = _ORDERED | {"relaxed"}
+"""Of loads that stay where they are, besides those that are volatile."""
+
+_ATOMIC = {"atom", "red"}
+_ENDS_LANES = {"ret", "exit"}
+_NEVER_PREDICATED = _ATOMIC | _ENDS_LANES | {"bra", "brx", "call", "shfl"}
+_MANY = 16
+"""Lines around which a branch stays: of 600 random blocks without the above, ptxas 13.0 put those of up to 9 instructions
+under predicates, and none of 12 or more."""
+
+
+@dataclass(frozen=True)
+class _Gate:
+    """Where lanes part. at: the index of the statement; inside: of those that only the lanes execute that pass; guard: of a
+    store or of atomics that these alone execute, None where the others have gone elsewhere."""
+
+    at: int
+    inside: Sequence[int]
+    guard: Guard | None = None
+
+    def holds(self, places: list[int]) -> bool:
+        """Whether all places, of which there are some, are inside."""
+        return bool(places) and all(place in self.inside for place in places)
+
+
+class _Body:
+    """Statements of an entry; who reads which register, and who leads to which label. tables: those of a `brx`, which lead
+    to their labels from anywhere."""
+
+    def __init__(self, body: Statements, tables: set[str]):
+        self.body = body
+        self.reads, self.jumps = defaultdict[str, list[int]](list), defaultdict[str, list[int]](list)
+        self.labels = {s.name: at for at, s in enumerate(body) if isinstance(s, syntax.Label)}
+        for name in tables:
+            self.jumps[name].append(-1)
+        for at, statement in enumerate(body):
+            if isinstance(statement, syntax.Instruction):
+                for name in registers_read(statement):
+                    self.reads[name].append(at)
+                for name in symbols_used(statement):
+                    self.jumps[name].append(at)
+
+    @cached_property
+    def places(self) -> list[int]:
+        """The indices of the labels, in their order."""
+        return sorted(self.labels.values())
+
+    def gate(self, at: int) -> _Gate | None:
+        """The gate that a statement is, if it is one."""
+        statement = self.body[at]
+        if isinstance(statement, syntax.Label) or statement.guard is None:
+            return None
+        if statement.opcode == "bra":
+            return self._of_branch(at, self._target(statement))
+        if statement.opcode in _ENDS_LANES:
+            return _Gate(at, self.entered_at(at + 1, len(self.body)))
+        if statement.opcode in _ATOMIC:
+            return _Gate(at, self._of_one_guard(at), statement.guard)
+        return _Gate(at, [at], statement.guard) if statement.opcode == "st" and self.ends(at + 1) else None
+
+    def _of_one_guard(self, first):
+        """The atomics from one on that ptxas branches around together, because they have one guard."""
+        found, guard = [], self.body[first].guard
+        for at, statement in enumerate(self.body[first:], first):
+            if isinstance(statement, syntax.Label) or at > first and _keeps_ahead(statement):
+                break
+            if _branched_around(statement):
+                if statement.guard != guard:
+                    break
+                found.append(at)
+            if {*defined(statement)}.intersection(registers_in((guard,))):
+                break
+        return found
+
+    def _target(self, branch):
+        """The index of the label that a branch leads to."""
+        return self.labels[symbols_used(branch)[0]]
+
+    def _of_branch(self, at, target):
+        """The gate that a branch is: one forward that stays a branch, or becomes an end of lanes."""
+        if target < at:
+            return None
+        if self.ends(target):
+            return _Gate(at, self.entered_at(at + 1, target))
+        if self.ends(at + 1) and self.jumps[self.body[target].name] == [at] and not self._falls(target - 1):
+            return _Gate(at, self.entered_at(target + 1, len(self.body)))
+        inside = self.entered_at(at + 1, target)
+        return _Gate(at, inside) if inside.stop == target and self._stays(inside) else None
+
+    def _stays(self, around):
+        """Whether ptxas leaves a branch around some statements a branch."""
+        return len(around) >= _MANY or any(getattr(self.body[i], "opcode", "bra") in _NEVER_PREDICATED for i in around)
+
+    def _falls(self, at):
+        """Whether the statement behind another one is executed next."""
+        statement = self.body[at]
+        return (isinstance(statement, syntax.Label) or statement.guard is not None
+                or statement.opcode not in ("bra", "brx", *_ENDS_LANES))
+
+    def ends(self, at: int) -> bool:
+        """Whether the kernel does nothing any more from a statement on."""
+        seen = set()
+        while at < len(self.body) and at not in seen:
+            seen.add(at)
+            statement = self.body[at]
+            if isinstance(statement, syntax.Label):
+                at += 1
+            elif statement.guard is None and statement.opcode == "bra":
+                at = self._target(statement)
+            else:
+                return statement.guard is None and statement.opcode in _ENDS_LANES
+        return at not in seen
+
+    def entered_at(self, first: int, end: int) -> range:
+        """The statements from the first on, up to the end or the first that can be come to from elsewhere than these."""
+        for at in self.places[bisect_left(self.places, first):]:
+            if at >= end:
+                break
+            jumps = self.jumps[self.body[at].name]
+            if jumps and (jumps[0] < first or jumps[-1] >= end):
+                return self.entered_at(first, at)
+        return range(first, end)
+
+
+def put_off(function: syntax.Function) -> tuple[Statements, dict[int, Guard]]:
+    """(the statements of an entry with such loads right behind their gates, {id of a load that is under a guard there: that
+    guard}).
+
+    >>> from simlayout.machine.ptx.parser.grammar import parse
+    >>> text = ".version 9.0 .target sm_90 .address_size 64 .entry k() { .reg .b32 %r<3>; .reg .b64 %a; .reg .pred %p;"
+    >>> text += "ld.shared.b32 %r1, [%r2]; @%p bra $end; red.global.add.u32 [%a], %r1; $end: ret; }"
+    >>> body, _ = put_off(parse(text).functions["k"])
+    >>> [getattr(statement, "opcode", "$end") for statement in body]
+    ['bra', 'ld', 'red', '$end', 'ret']
+    """
+    body = list(function.body or ())
+    tables = {name for table in function.tables.values() if isinstance(table, tuple) for name in table}
+    lines, guards, at = _Body(body, tables), dict[int, Guard](), 0
+    while at < len(body):
+        gate = lines.gate(at)
+        if gate and (behind := _behind(lines, gate)):
+            ids, first = set(map(id, behind)), gate.inside[0]
+            body[:first] = [*(s for s in body[:first] if id(s) not in ids), *reversed(behind)]
+            lines = _Body(body, tables)
+            if gate.guard is None:
+                at -= len(behind)
+            else:
+                guards |= {id(one): gate.guard for one in behind if one.opcode == "ld"}
+        at += 1
+    return body, guards
+
+
+def apart(body: Statements, guards: dict[int, Guard]) -> Statements:
+    """The statements that `put_off` made with a label ahead of loads under a guard, which are in a basic block of their own.
+
+    >>> load = syntax.Instruction("ld", (), (), None, 1, 1, None, "")
+    >>> [type(one).__name__ for one in apart([load, load], {id(load): syntax.Register("%p", "pred")})]
+    ['Label', 'Instruction', 'Instruction']
+    """
+    made: list[syntax.Instruction | syntax.Label] = []
+    for before, statement in zip((None, *body), body):
+        if id(statement) in guards and id(before) not in guards:
+            made.append(syntax.Label("", statement.line))
+        made.append(statement)
+    return made
+
+
+def _behind(lines, gate):
+    """The loads of a gate's basic block that come behind it, and what comes along, the last one first."""
+    alone: dict[str, bool] = {}                          # register that is read behind it alone -> whether it is computed
+    behind: list[syntax.Instruction] = []
+    changed: set[str] = set()                            # between a statement and the gate
+    for statement in reversed(lines.body[: gate.at]):
+        if isinstance(statement, syntax.Label) or _keeps_ahead(statement):
+            break
+        if _branched_around(statement) and (gate.guard is None or statement.guard != gate.guard):
+            break
+        alone |= {name: False for name in defined(statement) if name not in alone and gate.holds(lines.reads[name])}
+        if _goes_along(statement, alone, lines.reads, changed):
+            behind.append(statement)
+            if statement.opcode != "ld":
+                computed = statement.opcode != "mov" or any(alone[name] for name in defined(statement))
+                alone.update(dict.fromkeys(registers_read(statement), computed))
+        else:
+            changed.update(defined(statement))
+    return behind if any(one.opcode == "ld" for one in behind) else []
+
+
+def _goes_along(statement, alone, reads, changed):
+    """Whether a statement comes behind the gate. alone: {register that is read there alone, or by what goes along: whether
+    something is computed from it}; reads: where registers are read; changed: those that have another value at the gate."""
+    needed, made = [*registers_read(statement)], {*defined(statement)}
+    if statement.guard is not None or changed.intersection((*needed, *made)) or any(reads[name] for name in made - {*alone}):
+        return False
+    if statement.opcode == "ld":
+        return _STRONG.isdisjoint(statement.modifiers) and is_shared_load(statement) and not made.isdisjoint(alone)
+    if not made <= {*alone} or [len(reads[name]) for name in needed] != [1]:
+        return False
+    return statement.opcode == "mov" or _has_one_operand(statement) and not any(alone[name] for name in made)
+
+
+def _has_one_operand(statement):
+    """Whether it is one of _COMPUTED, of a register and at most a constant."""
+    first, *constants = statement.operands[1:]
+    if statement.opcode not in ("shl", "shr") and constants and not isinstance(first, syntax.Register):
+        first, constants = constants[0], [first]
+    known = statement.modifiers[-1] in _COMPUTED.get(statement.opcode, ()) and {"cc", "wide"}.isdisjoint(statement.modifiers)
+    return known and all(map(_is_constant, constants))
+
+
+def _is_constant(operand):
+    """Whether it is a number that an instruction holds, which 0 is not: that is a register of its own."""
+    return bool(operand.value if isinstance(operand, syntax.Integer) else getattr(operand, "bits", 0))
+
+
+def _keeps_ahead(statement):
+    """Whether no load that is ahead of an instruction comes behind it."""
+    return keeps_apart(statement, False) or not _ORDERED.isdisjoint(statement.modifiers)
+
+
+def _branched_around(statement):
+    """Whether it is an atomic under a guard, of which ptxas makes a branch."""
+    return statement.guard is not None and statement.opcode in _ATOMIC
