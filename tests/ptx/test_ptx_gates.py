@@ -40,6 +40,17 @@ BEHIND = {
         "add.cc.u32 %x2, %x0, 5; addc.u32 %x3, %r2, 0; st.global.u32 [%rd1+4], %x3")},
     GUARD + "ld.shared.u16 %rs1, [%r5]; mov.b16 %rs2, %rs1; @%p1 st.global.u16 [%rd1], %rs2; ": (0, 1),
     GUARD + "ld.shared.u64 %rd3, [%r5]; add.f64 %rd4, %rd3, 0d3FF0000000000000; @%p1 st.global.u64 [%rd1], %rd4; ": (0, 1),
+    **{GUARD + LOAD + f"{how} %rs2, %x0; @%p1 st.global.u16 [%rd1], %rs2; ": (0, 1) for how in (
+        "cvt.rn.f16.f32", "cvt.rn.bf16.f32", "cvt.u16.u32", "cvt.s8.s32", "cvt.u8.u32")},
+    **{GUARD + LOAD + f"{one}; " + STORE.format("%x2"): (0, 1) for one in (
+        "cvt.rzi.s32.f32 %x2, %x0", "cvt.rn.f32.s32 %x2, %x0", "cvt.rni.f32.f32 %x2, %x0",
+        "abs.s32 %x2, %x0", "add.u32 %x1, %x0, 5; cvt.rn.f32.u32 %x2, %x1",
+        "cvt.rn.f32.u32 %x1, %x0; mul.f32 %x2, %x1, 0f3FA00000",
+        "mul.f32 %x1, %x0, 0f3FA00000; cvt.rn.f16.f32 %rs2, %x1; cvt.f32.f16 %x2, %rs2")},
+    GUARD + LOAD + "cvt.sat.f32.f32 %x2, %x0; " + STORE.format("%x2"): (1, 0),
+    **{GUARD + LOAD + f"{how} %rd3, %x0; @%p1 st.global.u64 [%rd1], %rd3; ": made for how, made in (
+        ("cvt.u64.u32", (1, 0)), ("cvt.s64.s32", (1, 0)), ("cvt.f64.f32", (0, 1)), ("cvt.rzi.s64.f32", (0, 1)))},
+    GUARD + "ld.shared.u64 %rd3, [%r5]; cvt.u32.u64 %x2, %rd3; " + STORE.format("%x2"): (0, 1),
     GUARD + LOAD + "mad.lo.u32 %x2, %x0, 3, 7; " + STORE.format("%x2"): (1, 0),
     GUARD + LOAD + "add.u32 %x2, %x0, %r2; " + STORE.format("%x2"): (1, 0),
     GUARD + TWO + "add.u32 %x2, %x0, %x1; " + STORE.format("%x2"): (2, 0),

@@ -9,9 +9,9 @@ are gates, of those that the instructions of a kernel come to in their order:
 - `@p bra` around lines that ptxas does not put under predicates instead: an atomic or a shuffle is among them, another
   branch, or there are many.
 
-Loads whose results are used as they are come behind, and so do those with one operation and a constant between, except 0,
-which is a register there. Those of which one instruction of three operands is made first do not, nor do loads ahead of a
-barrier, of what acquires or releases, or of another store to shared memory.
+Loads whose results are used as they are, or as another type, come behind, and so do those with one operation and a constant
+between, except 0, which is a register there. Those of which one instruction of three operands is made first do not, nor do
+loads ahead of a barrier, of what acquires or releases, or of another store to shared memory.
 """
 
 from bisect import bisect_left
@@ -35,8 +35,9 @@ Guard = syntax.Register | syntax.Negated
 
 _COMPUTED = {"add": ("u32", "s32", "f32", "f64"), "sub": ("u32", "s32", "f32"), "mul": ("u32", "s32", "f32"),
              "min": ("u32", "s32", "f32"), "max": ("u32", "s32", "f32"), "shl": ("b32",), "shr": ("b32", "u32", "s32"),
-             **dict.fromkeys(("and", "or", "xor", "not"), ("b32",))}
-"""The types of what comes along with a load by opcode: one of these, and copies, stand between it and what needs it."""
+             "abs": ("s32",), **dict.fromkeys(("and", "or", "xor", "not"), ("b32",))}
+"""The types of what comes along with a load by opcode: one of these stands between it and what needs it, and any number of
+those that are free."""
 
 _ORDERED = {"acquire", "release", "acq_rel"}
 """Of what orders other accesses, whatever memory it touches."""
@@ -221,7 +222,7 @@ def _behind(lines, gate):
         if _goes_along(statement, alone, lines.reads, changed):
             behind.append(statement)
             if statement.opcode != "ld":
-                computed = statement.opcode != "mov" or any(alone[name] for name in defined(statement))
+                computed = not _is_free(statement) or any(alone[name] for name in defined(statement))
                 alone.update(dict.fromkeys(registers_read(statement), computed))
         else:
             changed.update(defined(statement))
@@ -238,7 +239,16 @@ def _goes_along(statement, alone, reads, changed):
         return _STRONG.isdisjoint(statement.modifiers) and is_shared_load(statement) and not made.isdisjoint(alone)
     if not made <= {*alone} or [len(reads[name]) for name in needed] != [1]:
         return False
-    return statement.opcode == "mov" or _has_one_operand(statement) and not any(alone[name] for name in made)
+    return _is_free(statement) or _has_one_operand(statement) and not any(alone[name] for name in made)
+
+
+def _is_free(statement):
+    """Whether it is a copy, or makes another type of a number, but for integers that become 64 bits wide."""
+    if statement.opcode != "cvt":
+        return statement.opcode == "mov"
+    *_, to, of = statement.modifiers
+    wider = to in ("u64", "s64") and of not in ("u64", "s64") and of[0] != "f"
+    return not wider and {"sat", "tf32"}.isdisjoint(statement.modifiers) and len(statement.operands) == 2
 
 
 def _has_one_operand(statement):
