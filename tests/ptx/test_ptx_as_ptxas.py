@@ -127,3 +127,11 @@ def test_a_register_with_two_definitions_is_not_known():
     function = parse(program("mov.u32 %r0, 16; mov.u32 %r0, 0; add.u32 %r3, %r0, %r0;")).functions["kernel"]
     known, register = Known(function), [s for s in function.body if s.opcode == "add"][-1].operands[1]
     assert known.bits(register) == (1 << 64) - 1 and known.constant(register) is None and not known.uniform(register)
+
+
+@pytest.mark.parametrize("block, exact", [(32, True), (64, False)])
+def test_atomics_that_try_again_are_counted_exactly_where_no_other_warp_may_be_faster(block, exact):
+    line = "cvt.rn.f32.u32 %f1, %r5; red.shared.add.f32 [%r6], %f1;"
+    x = np.resize(numbers(), (block, 4))
+    [one] = [a for a in ptx.load(program(line)).entry().run(1, block, x, 8, hazards="off").accesses if a.loads]
+    assert one.exact == exact

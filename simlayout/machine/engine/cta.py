@@ -29,6 +29,7 @@ class Residents:
     def __init__(self, indices, cluster, grid, block, shared_bytes, launch):
         warps = -(-block[0] * block[1] * block[2] // LANES)
         self.clocks = Clocks(len(indices) * warps) if launch.shadowed else None
+        launch.recorder.contended |= warps * prod(cluster) > 1
         self.ctas = []
         self.barrier = GridBarrier(len(indices) * warps)
         for first in range(0, len(indices), prod(cluster)):

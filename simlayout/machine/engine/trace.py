@@ -201,7 +201,7 @@ class Recorder:
     """Collects executions and accesses while warps run; `trace()` counts them."""
 
     def __init__(self, arch):
-        self.arch = arch
+        self.arch, self.contended = arch, False          # whether a warp's shared memory is other warps' too
         self.executed = defaultdict(int)                 # (file, line) -> executions by warps
         self._buffers, self._notes = {}, Counter()
         self._counts = {}                                # (instruction, file, line) -> what `count` noted
@@ -264,7 +264,8 @@ class Recorder:
         for (instruction, access, site, _), b in self._buffers.items():
             b.flush()
             name = f"{basename(site[0])}:{site[1]}" if access is None else access
-            counts.append(AccessCount(name, instruction, b.instructions, b.wavefronts, b.ideal, b.exact, 0, *site,
+            exact = b.exact and not (self.contended and b.loads)         # lanes try again after other warps, too
+            counts.append(AccessCount(name, instruction, b.instructions, b.wavefronts, b.ideal, exact, 0, *site,
                                       loads=b.loads))
         lines = tuple(sorted(counts, key=lambda c: (c.file, c.line, c.name, c.instruction, c.ptx_line)))
         notes = tuple(f"{basename(file)}:{line}: {n} {text}" for ((file, line), text), n in self._notes.items())
