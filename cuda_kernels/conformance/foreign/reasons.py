@@ -3,7 +3,6 @@
 Seen in the SASS of ptxas 13.0.88 (-arch=sm_90a).
 """
 
-JOINED = "ptxas loads ahead of the branches that leave the loop, and joins these loads into LDS.128"
 PREDICATED = "ptxas puts a predicate on a copy in place of a branch: where it holds in no lane, LDGSTS counts all the same"
 AHEAD = "ptxas makes predicates of branches, and joins loads from both sides of one"
 RETRIED = "the loads of the rounds in which lanes try again are estimated: the trace says that they are not exact"
@@ -13,7 +12,6 @@ PAIRED = "Nsight Compute's count by instruction takes lanes that pair up for unp
 CONTENDED = "how often lanes and warps try again depends on time, so that it differs from run to run"
 
 REASONS: dict[tuple[str, str], str] = {
-    ("early_return", "ld"): JOINED,
     ("copy_pipeline", "copy"): PREDICATED,
     ("heap_of_nodes", "ld"): AHEAD,
     ("numba_bins_of_halves", "ld"): RETRIED,

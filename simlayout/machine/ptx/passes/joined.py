@@ -1,8 +1,9 @@
-"""Loads and stores of shared memory that ptxas joins: neighbours in a basic block become one access.
+"""Loads and stores of shared memory that ptxas joins: neighbours become one access.
 
 Seen in the SASS of ptxas 13.0 and 13.5: it joins accesses of one size, with one base register and no guard, in groups of
-four and of two parts, if it knows that the whole is aligned, and if nothing in between may touch shared memory. Of a group
-of four it loads all when three are wanted; of two loads from one place it keeps one. A load of a vector is its elements that
+four and of two parts, if it knows that the whole is aligned, and if nothing in between may touch shared memory: stores in a
+basic block, loads with one that is surely ahead of them (`loads_ahead`). Of a group of four it loads all when three are
+wanted; of two loads from one place it keeps one. A load of a vector is its elements that
 something reads: of `ld.v4` with two of them, it may make one of 8 bytes, or two of 4. Where the compiler ahead of it says
 which bytes are used (`used_bytes_mask`), and not all are, what it makes of several elements stays apart from other loads.
 Stores are joined if no other store comes between them, not even of the same base, but for those of their group of four. All
@@ -10,12 +11,14 @@ are executed one by one here, but counted as what they become.
 """
 
 from collections.abc import Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from simlayout.machine.arithmetic.carriers import WIDTHS
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.passes.def_use import Statements
+from simlayout.machine.ptx.passes.flow import Flow
 from simlayout.machine.ptx.passes.halves import kept_halves
+from simlayout.machine.ptx.passes.loads_ahead import loads_ahead
 
 GROUPS = (4, 2)
 """How many parts a whole has, largest first."""
@@ -27,6 +30,8 @@ _MOST = 4
 _ENDS = {"bra", "brx", "ret", "exit", "call", "trap", "bar", "barrier", "fence", "membar", "mbarrier", "stmatrix", "wgmma",
          "wmma", "griddepcontrol", "nanosleep"}
 """Opcodes past which nothing is joined; those that may touch shared memory come on top."""
+_LEAVES = {"bra", "brx", "ret", "exit", "trap"}
+"""Those of them past which loads are joined all the same."""
 _TOUCH = {"ld", "st", "atom", "red", "ldmatrix", "tensormap"}
 """Opcodes that touch the memory that a modifier names, or any."""
 
@@ -54,11 +59,12 @@ def joined(body: Statements, names, gone: Set[int]) -> dict[int, tuple[Joined, .
     body = tuple(statement for statement in body if id(statement) not in gone)
     found: dict[int, tuple[Joined, ...]] = dict.fromkeys(gone, ())
     halves = kept_halves(body)
-    if not any(_parts(s, names, halves) for s in body):
+    every = {id(s): parts for s in body if (parts := _parts(s, names, halves)) is not None}
+    if not every:
         return found
     aligned = Alignments(names)
-    for size, loads_or_stores in _runs(body, names, halves):
-        found |= _wholes(size, loads_or_stores, aligned)
+    for run, ahead in (*_runs_of_stores(body, every), *_runs_of_loads(replace(names.function, body=body), every)):
+        found |= _wholes(run, aligned, ahead)
     return found
 
 
@@ -128,40 +134,47 @@ def _apart(mask, size, wanted, total):
     return mask if pair or len(wanted) > 2 else 0
 
 
-def _runs(body, names, halves):
-    """(bytes, [_Parts]) of every run of parts with one size and base in a basic block between which nothing else touches
-    shared memory, and of stores nothing but one group of parts. A guarded load is a run of its own."""
-    run, stores = {}, False                              # (bytes, base, mask) -> [_Parts]
+def _runs_of_stores(body, every):
+    """(the stores of one group of parts between which nothing touches shared memory, None), of each in a basic block. every:
+    {id of a load or store: its _Parts}."""
+    run = []
     for statement in body:
-        parts = _parts(statement, names, halves)
-        if parts is not None and statement.guard is not None:
-            yield parts.size, [parts]
-            parts = None
-        if parts is None and keeps_apart(statement, stores) or parts is not None and not _goes_on(run, parts, stores):
-            yield from _by_size(run)
-            run, stores = {}, parts is not None and parts.store
-        if parts is not None:
-            run.setdefault((parts.size, parts.base, parts.mask), []).append(parts)
-        if isinstance(statement, syntax.Instruction) and statement.opcode != "st":
-            for key in [key for key in run if _defines(statement, key[1])]:
-                yield key[0], run.pop(key)
-    yield from _by_size(run)
+        parts = every.get(id(statement))
+        store = parts is not None and parts.store
+        if run and (not _goes_on(run, parts) if store else keeps_apart(statement, True) or _defines(statement, run[0].base)):
+            yield run, None
+            run = []
+        if store:
+            run.append(parts)
+    if run:
+        yield run, None
 
 
-def _by_size(run):
-    return [(size, parts) for (size, *_), parts in run.items()]
-
-
-def _goes_on(run, parts, stores):
-    """Whether a load or store may belong to a run: loads to one of loads, a store to its group, where it is the first of its
-    bytes."""
-    if not (parts.store and stores and run):
-        return parts.store == stores
-    (key, before), = run.items()
+def _goes_on(run, parts):
+    """Whether a store belongs to those of a group, where it is the first of its bytes."""
     group = min(max(GROUPS) * parts.size, MOST_BYTES)
-    there = {one.offset + at for one in before for at in one.wanted}
-    return (key == (parts.size, parts.base, 0) and parts.offset // group == before[0].offset // group
+    there = {one.offset + at for one in run for at in one.wanted}
+    return ((parts.size, parts.base) == (run[0].size, run[0].base) and parts.offset // group == run[0].offset // group
             and there.isdisjoint(parts.offset + at for at in parts.wanted))
+
+
+def _runs_of_loads(function, every):
+    """(loads with one size, base and mask, of which each is ahead of another or behind one; `loads_ahead` of them), of each.
+    A guarded load is a run of its own."""
+    loads = {one: parts for one, parts in every.items() if not parts.store}
+    if not loads:
+        return []
+    flow = Flow.of(function)
+    at = {id(statement): block for block, part in flow.blocks.items() for statement in part}
+    kinds = {one: ((parts.size, parts.base, parts.mask, parts.size == 2 and at.get(one)), parts.base)
+             for one, parts in loads.items() if parts.statement.guard is None}           # halves are joined in a block
+    ahead = loads_ahead(flow, kinds, lambda statement: statement.opcode not in _LEAVES and keeps_apart(statement, False))
+    runs: dict[int, list] = {}                           # the first load of a run -> all of it
+    first: dict[int, int] = {}
+    for one, parts in loads.items():
+        first[one] = next((first[other] for other in ahead.get(one, ()) if other in first), one)
+        runs.setdefault(first[one], []).append(parts)
+    return [(run, ahead) for run in runs.values()]
 
 
 def keeps_apart(statement: syntax.Instruction | syntax.Label, store: bool) -> bool:
@@ -205,26 +218,42 @@ def _defines(statement, base):
     return base in {getattr(one, "name", None) for one in getattr(first, "operands", (first,))}
 
 
-def _wholes(size, run, aligned):
-    """{id: its Joineds} of loads or stores whose parts have one size, and one base."""
-    left = {}                                            # where -> whose part is there
-    for parts in run:
+def _wholes(run, aligned, ahead):
+    """{id: its Joineds} of loads or stores whose parts have one size, and one base. ahead: of loads, which are ahead of each
+    other."""
+    size, left = run[0].size, {}                         # where -> the numbers in the run of those whose parts are there
+    for number, parts in enumerate(run):
         for at in parts.wanted:
-            left.setdefault(parts.offset + at, parts)
+            left.setdefault(parts.offset + at, []).append(number)
     operand = run[0].statement.operands[not run[0].store].base
     known = 1 << (aligned.of(operand) if isinstance(operand, syntax.Register) else _MOST)
-    made = {id(parts.statement): [] for parts in run}
+    made = [[] for _ in run]
     for count in (*GROUPS, 1):
         whole = size * count
         for start in _starts(whole, known, left, run) if whole <= MOST_BYTES else ():
-            inside = [at for at in range(start, start + whole, size) if at in left]
-            if len(inside) < (3 if count == 4 and not run[0].store else count):
-                continue
-            some = [left.pop(at) for at in inside]
-            counts = (max if run[0].store else min)(some, key=lambda parts: parts.statement.line)
-            made[id(counts.statement)].append(Joined(whole, start - counts.offset))
-    return {id(parts.statement): tuple(made[id(parts.statement)]) for parts in run
-            if made[id(parts.statement)] != [Joined(parts.total, 0)]}
+            while (found := _together(range(start, start + whole, size), count, left, run, ahead)) is not None:
+                counts, some = found
+                for at, there in some.items():
+                    left[at] = [number for number in left[at] if number not in there]
+                made[counts].append(Joined(whole, start - run[counts].offset))
+    return {id(parts.statement): tuple(of) for parts, of in zip(run, made) if of != [Joined(parts.total, 0)]}
+
+
+def _together(places, count, left, run, ahead):
+    """(what counts, {where: whose parts}) of loads or stores that become one access of `count` parts, as numbers in the run;
+    None if none do. Loads count where the first of them is, which is ahead of the others, stores where the last is."""
+    some = {at: left[at] for at in places if left.get(at)}
+    every = sorted({number for there in some.values() for number in there})
+    if ahead is None:
+        return (every[-1], some) if len(some) == count else None
+    for first in every:
+        one = id(run[first].statement)
+        with_it = {at: [number for number in there if number == first or one in ahead.get(id(run[number].statement), ())]
+                   for at, there in some.items()}
+        with_it = {at: there for at, there in with_it.items() if there}
+        if len(with_it) >= (3 if count == 4 else count):
+            return first, with_it
+    return None
 
 
 def _starts(whole, known, left, run):
