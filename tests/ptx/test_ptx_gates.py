@@ -47,6 +47,10 @@ BEHIND = {
         "abs.s32 %x2, %x0", "add.u32 %x1, %x0, 5; cvt.rn.f32.u32 %x2, %x1",
         "cvt.rn.f32.u32 %x1, %x0; mul.f32 %x2, %x1, 0f3FA00000",
         "mul.f32 %x1, %x0, 0f3FA00000; cvt.rn.f16.f32 %rs2, %x1; cvt.f32.f16 %x2, %rs2")},
+    GUARD + TWO + "cvt.rn.f16.f32 %rs2, %x0; cvt.rn.f16.f32 %rs3, %x1; @%p1 st.global.u16 [%rd1], %rs2; "
+    "@%p1 st.global.u16 [%rd1+2], %rs3; ": (2, 0),
+    GUARD + LOAD + "cvt.rn.f32.u32 %x3, %r2; cvt.rn.f16.f32 %rs3, %x3; st.global.u16 [%rd1+4], %rs3; "
+    "cvt.rn.f16.f32 %rs2, %x0; @%p1 st.global.u16 [%rd1], %rs2; ": (1, 0),
     GUARD + LOAD + "cvt.sat.f32.f32 %x2, %x0; " + STORE.format("%x2"): (1, 0),
     **{GUARD + LOAD + f"{how} %rd3, %x0; @%p1 st.global.u64 [%rd1], %rd3; ": made for how, made in (
         ("cvt.u64.u32", (1, 0)), ("cvt.s64.s32", (1, 0)), ("cvt.f64.f32", (0, 1)), ("cvt.rzi.s64.f32", (0, 1)))},

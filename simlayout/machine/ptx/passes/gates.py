@@ -39,6 +39,9 @@ _COMPUTED = {"add": ("u32", "s32", "f32", "f64"), "sub": ("u32", "s32", "f32"), 
 """The types of what comes along with a load by opcode: one of these stands between it and what needs it, and any number of
 those that are free."""
 
+_PACKED = {"cvt.rn.f16.f32", "cvt.rn.bf16.f32"}
+"""Two of these in a block ptxas makes one of, which has two operands."""
+
 _ORDERED = {"acquire", "release", "acq_rel"}
 """Of what orders other accesses, whatever memory it touches."""
 _STRONG = _ORDERED | {"relaxed"}
@@ -213,6 +216,7 @@ def _behind(lines, gate):
     alone: dict[str, bool] = {}                          # register that is read behind it alone -> whether it is computed
     behind: list[syntax.Instruction] = []
     changed: set[str] = set()                            # between a statement and the gate
+    stay: set[str] = set()                               # names of what is between the block's start and the gate, and stays
     for statement in reversed(lines.body[: gate.at]):
         if isinstance(statement, syntax.Label) or _keeps_ahead(statement):
             break
@@ -226,7 +230,9 @@ def _behind(lines, gate):
                 alone.update(dict.fromkeys(registers_read(statement), computed))
         else:
             changed.update(defined(statement))
-    return behind if any(one.opcode == "ld" for one in behind) else []
+            stay.add(statement.name)
+    along = any(one.opcode == "ld" for one in behind) and all(_PACKED.isdisjoint({one.name} & stay) for one in behind)
+    return behind if along else []
 
 
 def _goes_along(statement, alone, reads, changed):
