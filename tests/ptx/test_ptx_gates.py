@@ -51,6 +51,9 @@ BEHIND = {
     "@%p1 st.global.u16 [%rd1+2], %rs3; ": (2, 0),
     GUARD + LOAD + "cvt.rn.f32.u32 %x3, %r2; cvt.rn.f16.f32 %rs3, %x3; st.global.u16 [%rd1+4], %rs3; "
     "cvt.rn.f16.f32 %rs2, %x0; @%p1 st.global.u16 [%rd1], %rs2; ": (1, 0),
+    **{GUARD + f"ld.shared.f32 %f1, [%r5]; {sign} @%p1 st.global.f32 [%rd1], %f2; ": (0, 1) for sign in (
+        "neg.f32 %f2, %f1;", "abs.f32 %f2, %f1;", "neg.f32 %f3, %f1; mul.f32 %f2, %f3, 0f3FA00000;")},
+    **{GUARD + LOAD + f"{sign}.f32 %x2, %x0; " + STORE.format("%x2"): (1, 0) for sign in ("neg", "abs")},
     GUARD + LOAD + "cvt.sat.f32.f32 %x2, %x0; " + STORE.format("%x2"): (1, 0),
     **{GUARD + LOAD + f"{how} %rd3, %x0; @%p1 st.global.u64 [%rd1], %rd3; ": made for how, made in (
         ("cvt.u64.u32", (1, 0)), ("cvt.s64.s32", (1, 0)), ("cvt.f64.f32", (0, 1)), ("cvt.rzi.s64.f32", (0, 1)))},

@@ -249,7 +249,10 @@ def _goes_along(statement, alone, reads, changed):
 
 
 def _is_free(statement):
-    """Whether it is a copy, or makes another type of a number, but for integers that become 64 bits wide."""
+    """Whether it is a copy, changes the sign of a register of floats, or makes another type of a number, but for integers
+    that become 64 bits wide."""
+    if statement.opcode in ("neg", "abs"):
+        return getattr(statement.operands[1], "type", "") == "f32"
     if statement.opcode != "cvt":
         return statement.opcode == "mov"
     *_, to, of = statement.modifiers
