@@ -255,7 +255,7 @@ def test_what_is_chosen_beside_cublas_behind_another_kernel_and_tuned():
     again = [record.read(DATA / f"{gpu}_unseen_again_bench.json") for gpu in apart]
     least, layer = ([min(found.of(name), key=lambda row: row.share) for found in again] for name in ("unseen", "models"))
     p = least[0].problem
-    says("choosing", f"of its layers {layer[0].share:.2f} and {layer[1].share:.2f}",
+    says("choosing", f"of their layers {layer[0].share:.2f} and {layer[1].share:.2f}",
          f"the least are {least[0].share:.2f} ({p.M} x {p.N} x {p.K}) and {least[1].share:.2f} on the H200 and the H100")
     for gpu, of_gpu in (("H200", "h200"), ("H100", "h100")):
         for which in ("unseen", "orders"):
