@@ -30,7 +30,11 @@ def half(at):
 
 
 TWO = "ld.shared.v2.u32 {{%x4, %x5}}, [%r4+{}]; mad.lo.u32 %r7, %x4, %x5, %r7; "
+BACK = "bra.uni HEAD; BACK: " + ld(4) + "HEAD: "
 BECOME = {
+    "add.u32 %x7, %r4, 8; " + ld(0) + "ld.shared.u32 %x1, [%x7+-4]; add.u32 %r7, %r7, %x1; ": "64",
+    ld(0) + IF + WORK + "add.u32 %x7, %r4, 8; ld.shared.u32 %x1, [%x7+-4]; add.u32 %r7, %r7, %x1; " + THERE: "64",
+    BACK + ld(0) + WORK + "setp.gt.u32 %p2, %r8, 70; @%p2 bra BACK; ": "64",
     ld(0) + IF + WORK + THERE + ld(4): "64",
     ld(0) + IF + ld(4) + THERE: "64",
     ld(4) + IF + WORK + ld(0) + THERE: "64",

@@ -4,7 +4,6 @@ Seen in the SASS of ptxas 13.0.88 (-arch=sm_90a).
 """
 
 PREDICATED = "ptxas puts a predicate on a copy in place of a branch: where it holds in no lane, LDGSTS counts all the same"
-AHEAD = "ptxas makes predicates of branches, and joins loads from both sides of one"
 RETRIED = "the loads of the rounds in which lanes try again are estimated: the trace says that they are not exact"
 REPLACED = "ptxas makes a store, and mostly a load, of each tensormap.replace of shared memory"
 MISREAD = "Nsight Compute misreads an LDGSTS with the predicate P0; where another one is free ptxas's count is the machine's"
@@ -13,7 +12,6 @@ CONTENDED = "how often lanes and warps try again depends on time, so that it dif
 
 REASONS: dict[tuple[str, str], str] = {
     ("copy_pipeline", "copy"): PREDICATED,
-    ("heap_of_nodes", "ld"): AHEAD,
     ("numba_bins_of_halves", "ld"): RETRIED,
     ("triton_described", "ld"): REPLACED,
     ("triton_described", "st"): REPLACED,

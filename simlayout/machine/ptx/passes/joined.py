@@ -1,6 +1,6 @@
 """Loads and stores of shared memory that ptxas joins: neighbours become one access.
 
-Seen in the SASS of ptxas 13.0 and 13.5: it joins accesses of one size, with one base register and no guard, in groups of
+Seen in the SASS of ptxas 13.0 and 13.5: it joins accesses of one size, with one base and no guard, in groups of
 four and of two parts, if it knows that the whole is aligned, and if nothing in between may touch shared memory: stores in a
 basic block, loads with one that is surely ahead of them (`loads_ahead`). Of a group of four it loads all when three are
 wanted; of two loads from one place it keeps one. A load of a vector is its elements that
@@ -78,7 +78,7 @@ class _Parts:
     size: int
     wanted: tuple[int, ...]
     total: int
-    base: str
+    base: syntax.Register | None
     offset: int
     mask: int = 0
 
@@ -96,7 +96,7 @@ def _parts(statement, names, halves):
     store = statement.opcode == "st"
     address = statement.operands[not store]
     known = space in ("shared", "shared::cta") and vector in ([], ["v2"], ["v4"]) and isinstance(address, syntax.Address)
-    base, offset = _place(address, names) if known else ("", None)
+    base, offset = _place(address, names) if known else (None, None)
     size = WIDTHS.get(type, 0) // 8
     if offset is None or size not in (1, *PARTS):
         return None
@@ -161,12 +161,12 @@ def _goes_on(run, parts):
 def _runs_of_loads(function, every):
     """(loads with one size, base and mask, of which each is ahead of another or behind one; `loads_ahead` of them), of each.
     A guarded load is a run of its own."""
-    loads = {one: parts for one, parts in every.items() if not parts.store}
-    if not loads:
+    if all(parts.store for parts in every.values()):
         return []
     flow = Flow.of(function)
-    at = {id(statement): block for block, part in flow.blocks.items() for statement in part}
-    kinds = {one: ((parts.size, parts.base, parts.mask, parts.size == 2 and at.get(one)), parts.base)
+    at = {id(statement): block for block in flow.order for statement in flow.blocks[block]}
+    loads = {one: every[one] for one in at if one in every and not every[one].store}
+    kinds = {one: ((parts.size, parts.base, parts.mask, parts.size == 2 and at[one]), _named(parts.base))
              for one, parts in loads.items() if parts.statement.guard is None}           # halves are joined in a block
     ahead = loads_ahead(flow, kinds, lambda statement: statement.opcode not in _LEAVES and keeps_apart(statement, False))
     runs: dict[int, list] = {}                           # the first load of a run -> all of it
@@ -203,19 +203,25 @@ def _branches(statement, store):
 
 
 def _place(address, names):
-    """(name of the base register, "" if there is none; the offset from it, None if that is unknown) of an Address."""
-    base = address.base
+    """(the register that its base is made of, None if there is none; the offset from it, None if that is unknown) of an
+    Address."""
+    found = names.known.steady_place(address)
+    base = found.base
     if isinstance(base, syntax.Register):
-        return base.name, address.offset
+        return base, found.offset
     if isinstance(base, syntax.Symbol):
-        return "", names.symbol(base) + address.offset if names.is_shared(base.name) else None
-    return "", address.offset + base.value
+        return None, names.symbol(base) + found.offset if names.is_shared(base.name) else None
+    return None, found.offset + base.value
 
 
 def _defines(statement, base):
     """Whether an instruction changes the base of parts before it."""
     first = statement.operands[0] if statement.operands else None
-    return base in {getattr(one, "name", None) for one in getattr(first, "operands", (first,))}
+    return _named(base) in {getattr(one, "name", None) for one in getattr(first, "operands", (first,))}
+
+
+def _named(base):
+    return "" if base is None else base.name
 
 
 def _wholes(run, aligned, ahead):
@@ -225,8 +231,7 @@ def _wholes(run, aligned, ahead):
     for number, parts in enumerate(run):
         for at in parts.wanted:
             left.setdefault(parts.offset + at, []).append(number)
-    operand = run[0].statement.operands[not run[0].store].base
-    known = 1 << (aligned.of(operand) if isinstance(operand, syntax.Register) else _MOST)
+    known = 1 << (_MOST if run[0].base is None else aligned.of(run[0].base))
     made = [[] for _ in run]
     for count in (*GROUPS, 1):
         whole = size * count

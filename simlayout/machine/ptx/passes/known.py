@@ -1,7 +1,7 @@
 """What is known of registers before a program runs, as far as ptxas is known to use it: which bits they can have at all, and
 which are the same in all lanes."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from functools import cached_property
 
 from simlayout.machine.ptx import syntax
@@ -64,6 +64,12 @@ class Known:
                     if isinstance(one, syntax.Register):
                         found[one.name].append(instruction)
         return {name: all_of[0] for name, all_of in found.items() if len(all_of) == 1}
+
+    @cached_property
+    def _changing(self):
+        """Names of the registers that have several definitions."""
+        times = Counter(name for instruction in self._body for name in defined(instruction))
+        return {name for name, many in times.items() if many > 1}
 
     def bits(self, operand) -> int:
         """A mask of the bits that an operand can have.
@@ -154,6 +160,11 @@ class Known:
         if isinstance(base, syntax.Symbol):
             base, offset = syntax.Symbol(base.name), offset + base.offset
         return syntax.Address(base, offset)
+
+    def steady_place(self, address: syntax.Address) -> syntax.Address:
+        """As `place`, but where its register may have changed since the base was made of it: there the address itself."""
+        found = self.place(address)
+        return address if getattr(found.base, "name", "") in self._changing else found
 
     def uniform(self, operand) -> bool:
         """Whether an operand is plainly the same in all lanes: computed of constants, parameters and numbers of CTAs."""

@@ -13,7 +13,6 @@ A thread that keeps its own elements in shared memory does so: it stores them, e
 loads them again.
 """
 
-from collections import Counter
 from typing import NamedTuple
 
 from simlayout.machine.arithmetic.carriers import WIDTHS
@@ -75,7 +74,7 @@ class _Places:
     """of: {id of a plain load or store of shared memory: its _Pieces, and the register that they hang on}."""
 
     def __init__(self, body, known):
-        self._times, self._known = Counter(name for one in body for name in defined(one)), known
+        self._known = known
         self.of = {id(one): made for one in body if (made := self._find(one)) is not None}
         self.registers = {register for _, register in self.of.values()} - {""}
 
@@ -102,9 +101,7 @@ class _Places:
 
     def _place(self, address):
         """(base, offset, the register that it hangs on): what registers that are written once are made of."""
-        found = self._known.place(address)
-        if isinstance(found.base, syntax.Register) and self._times[found.base.name] > 1:
-            found = address
+        found = self._known.steady_place(address)
         if isinstance(found.base, syntax.Integer):
             return "", found.base.value + found.offset, ""
         return found.base.name, found.offset, found.base.name if isinstance(found.base, syntax.Register) else ""
