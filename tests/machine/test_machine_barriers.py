@@ -77,6 +77,32 @@ def test_who_arrives_and_goes_on_knows_nothing_of_the_others():
     assert caught.value.hazard.kind in ("read after write", "write after read")
 
 
+def left_behind(out):
+    """The second warp writes and ends; the first one meets nobody at a barrier, and reads."""
+    tid, smem = tid_x(), dynamic_shared()
+    if uniform(tid // 32) == 1:
+        st_shared_b32(smem + 4 * (tid - 32), tid)
+    else:
+        bar_sync()
+        st_global_b32(out + u64(4) * u64(tid), ld_shared_b32(smem + 4 * tid))
+
+
+def never_met(out):
+    tid, smem = tid_x(), dynamic_shared()
+    if uniform(tid // 32) == 0:
+        st_shared_b32(smem + 4 * tid, tid)
+    else:
+        st_global_b32(out + u64(4) * u64(tid - 32), ld_shared_b32(smem + 4 * (tid - 32)))
+
+
+def test_a_barrier_orders_nothing_that_a_warp_did_which_has_ended_and_that_is_said():
+    hazard, = run(left_behind, 1, 64, np.zeros(32, np.uint32), shared_bytes=128, hazards="report").hazards
+    assert hazard.kind == "read after write"
+    assert "writes before it ended (a barrier orders only what threads did that come to it), and nothing" in str(hazard)
+    hazard, = run(never_met, 1, 64, np.zeros(32, np.uint32), shared_bytes=128, hazards="report").hazards
+    assert "which st.shared.b32 of warp 0, lanes 0-31" in str(hazard) and "before it ended" not in str(hazard)
+
+
 def test_an_arrival_with_a_count_where_others_wait_without_one_is_refused():
     with pytest.raises(MachineError, match="bar.sync 0 of 64 threads while others .*all or none of them may leave it out"):
         run(arrives_where_all_wait_unnamed, 1, 64)

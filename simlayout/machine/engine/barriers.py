@@ -65,6 +65,7 @@ class Barrier:
             for warp in here:
                 self._known.arrive(warp, warp is here[-1])
         self._here, self.arrived, self.opened = [], 0, self.opened + 1
+        self.cta.meetings += 1
         self.cta.tell("barrier", f"bar.sync {self.id}")
 
     def leave(self, warp):

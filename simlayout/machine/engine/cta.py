@@ -82,6 +82,7 @@ class Cta:
         if self.clocks is not None:
             self.shadow = SharedShadow(shared_bytes, self.clocks, launch.log, launch.elements)
         self.mbarriers, self.visitors, self.sent = {}, {}, []
+        self.meetings = 0                                # how often a barrier has opened
         self._barriers, self._warpgroups, self._stores = {}, {}, {}
         self.registers = [launch.registers or most_registers(block)]
         self.registers *= self.threads_padded // LANES

@@ -47,6 +47,7 @@ def run_residents(residents, begin, ahead=None):
                 launch.running = turn.warp
                 turn.resume()
                 if turn.finished:
+                    turn.warp.ended_at = turn.warp.cta.meetings
                     turn.warp.cta.through()
                     leap = 0
             todo = [t for t in todo if not t.finished]

@@ -65,6 +65,7 @@ class Warp(Lanes, Polling, MbarrierTwins, BulkTwins, WarpgroupTwins, PeerTwins, 
         self.executed = cta.launch.recorder.executed
         self.number = cta.first + warp_index
         self.arrays = WeakSet()                          # its RegisterArrays
+        self.ended_at: int | None = None                 # how often its CTA had met at barriers then
         self._meeting: Any = None                        # from cluster_arrive to cluster_wait
         self.copies, self.fetched = Copies(), []         # fetched: Accesses of the cp.async that comes next
         Polling.__init__(self, cta.launch)

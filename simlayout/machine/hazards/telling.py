@@ -18,6 +18,10 @@ OTHER_SIZE = " in pieces of another size"
 OUT_OF_SCOPE = " with a scope that leaves one of them out (make it .cluster or .gpu)"
 """Why two strong accesses race."""
 
+ENDED = " before it ended (a barrier orders only what threads did that come to it)"
+"""Of a warp's access that others may take for ordered, because they have met at a barrier since (CUDA C++ Programming Guide,
+Synchronization Functions: what non-exited threads did is visible)."""
+
 UNACQUIRED = " and has released (a fence is missing behind the atomic or load by which the other one knows)"
 """Of an access that a counter would order, if who has read the counter had acquired."""
 
@@ -137,4 +141,7 @@ def _why_they_race(before, after):
     stores, strong = before.same is not None and after.same is not None, before.strong and after.strong
     if (stores or strong) and before.width != after.width:
         return OTHER_SIZE
-    return OUT_OF_SCOPE if before.out_of_scope(after) else ""
+    if before.out_of_scope(after):
+        return OUT_OF_SCOPE
+    ended_at = before.warp.ended_at if before.warp is not after.warp else None
+    return ENDED if ended_at is not None and before.warp.cta.meetings > ended_at else ""
