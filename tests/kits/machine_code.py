@@ -54,12 +54,17 @@ def assembled_each(bodies, folder):
     return {body: Counter(opcodes) for body, opcodes in listed_each(bodies, folder).items()}
 
 
-def listed_each(bodies, folder):
+def debugged(text):
+    """A module as nvcc -G makes it, of which ptxas makes nothing better."""
+    return text.replace("sm_90a", "sm_90a, debug", 1) + "\n.section .debug_info { .b32 0 }\n"
+
+
+def listed_each(bodies, folder, of=lambda text: text):
     """{body: its SASS opcodes in their order} of bodies of kernels of (u64, u32), as of `ptx_texts.module`, which
-    ptxas assembles in one file, because a start of it takes much longer than such a kernel."""
+    ptxas assembles in one file, because a start of it takes much longer than such a kernel. of: what becomes of that."""
     texts = [module(body, ["u64", "u32"], f"k{i}") for i, body in enumerate(bodies)]
     head = texts[0].index(".visible")
-    _, listing = _assembled(texts[0] + "".join(text[head:] for text in texts[1:]), folder)
+    _, listing = _assembled(of(texts[0] + "".join(text[head:] for text in texts[1:])), folder)
     parts = re.split(r"^\s*Function : (\w+)", listing, flags=re.M)
     found = dict(zip(parts[1::2], map(_opcodes, parts[2::2])))
     return {body: found[f"k{i}"] for i, body in enumerate(bodies)}

@@ -10,7 +10,9 @@ from machine_code import listed_each, needs_tools
 from ptx_texts import module
 
 from simlayout import ptx
-from simlayout.machine.ptx import lower
+from simlayout.errors import InstructionError
+from simlayout.machine.ptx.parser.grammar import parse
+from simlayout.machine.ptx.passes import made
 
 HEAD = """.shared .align 16 .b8 s[4096]; .reg .b32 %x<9>;
 ld.param.u64 %rd1, [kernel_param_0]; ld.param.u32 %r1, [kernel_param_1];
@@ -98,6 +100,7 @@ EITHER = "@!%p1 bra $else; {} bra $on; $else: {} $on: "
 STORES = "st.global.u32 [%rd1], %x0; st.global.u32 [%rd1+8], %x0; "
 MANY = "mov.u32 %x2, 1; " + "".join(f"mad.lo.u32 %x2, %x2, %x0, {i}; st.global.u32 [%rd1+{64 * i}], %x2; " for i in range(9))
 
+SAME, NEXT = "ld.shared.u32 %x1, [%r5]; ", "ld.shared.u32 %x1, [%r5+4]; "
 ON, TO_END = STORE.format("%x0").replace("@%p1 ", ""), "@!%p1 bra $end; "
 MORE, ENDED = "st.global.u32 [%rd1+4], %r2; ", "st.global.u32 [%rd1+4], %r2; $end: "
 AFTER = "bar.sync 0; st.global.u32 [%rd1+8], %r2; "
@@ -158,6 +161,16 @@ BEHIND_BRANCHES = {
     GUARD + LOAD + EITHER.format(RED.format("%x0"), "st.global.u32 [%rd1], %r2; ") + LAST: (0, 1),
     GUARD + LOAD + EITHER.format(RED.format("%r2"), RED.format("%x0")) + LAST: (1, 0),
     GUARD + LOAD + EITHER.format(RED.format("%x0"), RED.format("%x0")) + LAST: (1, 0),
+    **{GUARD + LOAD + gate + other + LAST.replace("%r2", "%x1"): (1, 0) for other in (SAME, NEXT) for gate in (
+        AROUND.format(RED.format("%x0")), "@%p1 " + RED.format("%x0"))},
+    **{GUARD + OTHER + LOAD + AROUND.format(RED.format("%x0")) + "@!%p2 bra $then; " + then + "$then: " + LAST: (1, 0)
+       for one in (SAME, NEXT) for then in (one + RED.format("%x1"),)},
+    GUARD + LOAD + NEXT + AROUND.format(RED.format("%x0")) + LAST.replace("%r2", "%x1"): (1, 0),
+    GUARD + NEXT + LOAD + AROUND.format(RED.format("%x0")) + LAST.replace("%r2", "%x1"): (1, 0),
+    GUARD + LOAD + NEXT + AROUND.format(RED.format("%x0") + RED.format("%x1")) + LAST: (0, 1),
+    GUARD + LOAD + AROUND.format(RED.format("%x0") + SAME + RED.format("%x1")) + LAST: (0, 1),
+    GUARD + LOAD + AROUND.format(RED.format("%x0") + NEXT + RED.format("%x1")) + LAST: (0, 1),
+    GUARD + LOAD + "@!%p1 ret; " + RED.format("%x0") + NEXT + LAST.replace("%r2", "%x1"): (0, 1),
 }
 """The same, with branches: those that come behind the first branch or end of lanes."""
 
@@ -172,6 +185,47 @@ def test_a_warp_of_which_no_lane_passes_counts_no_load_that_comes_behind(lines):
     entry = ptx.load(module(body(lines), ["u64", "u32"])).entry()
     trace = entry.run(1, 64, np.zeros((64, 4), np.uint32), 32, hazards="off")       # one of two warps stores
     assert sum(a.instructions for a in trace.accesses if a.instruction.startswith("ld")) == 2 * always + behind
+
+
+FLOATS = "ld.global.f32 %f2, [%rd1]; ld.global.f32 %f3, [%rd1+4]; "
+FUSED = {
+    GUARD + LOAD + FLOATS + "mul.f32 %f1, %f2, %f3; add.f32 %f4, %f1, 0f3FA00001; " +
+    AROUND.format("red.global.add.f32 [%rd1], %f4; " + RED.format("%x0")) + LAST: (True, False),
+    GUARD + FLOATS + "ld.shared.f32 %f5, [%r5]; mul.f32 %f1, %f5, 0f3FA00001; " +
+    AROUND.format("add.f32 %f4, %f1, %f3; red.global.add.f32 [%rd1], %f4; ") + LAST: (False, True),
+}
+"""Lines -> whether a product and a sum are one fma ahead of the branch, and behind it."""
+
+
+def opcodes_beside(opcodes, branch, fma):
+    """Whether there is an fma ahead of the first branch, and behind it."""
+    at = opcodes.index(branch)
+    return fma in opcodes[:at], fma in opcodes[at:]
+
+
+@pytest.mark.parametrize("lines", FUSED)
+def test_what_comes_along_with_a_load_leaves_no_product_that_it_is_fused_with(lines):
+    steps = ptx.load(module(body(lines), ["u64", "u32"])).entry().program.steps
+    assert opcodes_beside([step.name for step in steps], "bra", "fma.rn.f32") == FUSED[lines]
+
+
+@needs_tools
+def test_ptxas_fuses_them_there(tmp_path):
+    made_of = listed_each([body(lines) for lines in FUSED], tmp_path)
+    assert {lines: opcodes_beside(made_of[body(lines)], "BRA", "FFMA") for lines in FUSED} == FUSED
+
+
+@pytest.mark.parametrize("line", ["cvt.u32 %x2, %x0;", "add %x2, %x0, 5;", "neg %x2;", "shl.b32 %x2;"])
+def test_a_line_that_is_no_instruction_is_told_of_ahead_of_a_gate_too(line):
+    with pytest.raises(InstructionError, match="1 instruction that the machine cannot execute"):
+        ptx.load(module(body(GUARD + LOAD + line + STORE.format("%x2")), ["u64", "u32"])).entry().check()
+
+
+def test_a_branch_over_thousands_of_loops_that_overlap_is_looked_at():
+    loops = "".join(f"$l{i}: @%p2 bra $l{max(i - 1, 0)}; " for i in range(3000))
+    text = module(body(GUARD + LOAD + AROUND.format(loops) + "@%p2 bra $l2999; "), ["u64", "u32"])
+    function = parse(text).functions["kernel"]
+    assert made.put_off(function, {})[0] == list(function.body)
 
 
 FILLED = "mov.u32 %x0, 1; mov.u32 %x1, 2; mov.u32 %x2, 3; st.shared.u32 [%r5], %r2; st.shared.u32 [%r5+1024], %r1; "
@@ -200,7 +254,7 @@ def stored_by(text):
     moved, unmoved = np.zeros((2, 64, 4), np.uint32)
     ptx.load(text).entry().run(1, 64, moved, 32, hazards="off")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lower, "put_off", lambda function: (function.body, {}))
+        patch.setattr(made, "put_off", lambda function, within: (function.body, {}))
         ptx.load(text).entry().run(1, 64, unmoved, 32, hazards="off")
     return moved.tolist(), unmoved.tolist()
 

@@ -78,6 +78,7 @@ CASES = {
     X + "st.shared.u8 [%r4], %r5; ld.shared.u8 %r7, [%r4]; ": (0, 1),
     X + "st.shared.u8 [%r4], %r5; ld.shared.s8 %r7, [%r4]; ": (1, 1),
     X + "ld.shared.u16 %x2, [%r4]; " + LD_AGAIN: (2, 0),
+    X + LD.replace("%x2", "%x7") + LD_STORED: (1, 0),
     X + ST + "ld.shared.v2.u16 {%h1, %h2}, [%r4]; add.u16 %h1, %h1, %h2; cvt.u32.u16 %r7, %h1; ": (0, 1),
     "st.shared.v2.u16 [%r4], {%h1, %h2}; ld.shared.v2.u16 {%h1, %h2}, [%r4]; add.u16 %h1, %h1, %h2; cvt.u32.u16 %r7, %h1; ":
         (1, 1),

@@ -10,15 +10,10 @@ from simlayout.machine.ptx.blocks import Blocks, with_latches
 from simlayout.machine.ptx.faults import Fault
 from simlayout.machine.ptx.names import Names, aligned
 from simlayout.machine.ptx.opcodes.control import recursion
-from simlayout.machine.ptx.passes.contracted import contracted
-from simlayout.machine.ptx.passes.gates import apart, put_off
-from simlayout.machine.ptx.passes.joined import joined
+from simlayout.machine.ptx.passes.made import made
 from simlayout.machine.ptx.passes.marks import without_marks
-from simlayout.machine.ptx.passes.once import stored_again
-from simlayout.machine.ptx.passes.redundant import redundant_accesses
 from simlayout.machine.ptx.passes.same_place import beside
-from simlayout.machine.ptx.passes.sunk import sunk
-from simlayout.machine.ptx.passes.unread import unread_loads, unread_results
+from simlayout.machine.ptx.passes.unread import unread_results
 from simlayout.machine.ptx.passes.wrapped import Wrappers
 from simlayout.machine.ptx.program import SPECIALS, SYSTEM_BYTES, Program, Step
 from simlayout.machine.ptx.rows import in_numpy
@@ -162,30 +157,24 @@ class Lowering:
         function = names.function
         names.start = len(self.steps)
         names.labels = {s.name: [None] for s in function.body if isinstance(s, syntax.Label)}
-        placed, guards = put_off(function) if function.entry else (function.body, {})
-        (body, moved), made = sunk(contracted(placed)), []
-        for statement in body:
+        bound = {id(s): self._bound(s, names) for s in function.body if isinstance(s, syntax.Instruction)}
+        if self.faults:                                  # what follows takes instructions to be whole
+            return
+        of, places = made(names), beside(function.body)
+        for statement in of.body:
             if isinstance(statement, syntax.Label):
                 names.labels[statement.name][0] = len(self.steps)
                 continue
-            for step in self._bound(statement, names):
-                step.sunk = id(statement) in moved
-                made.append((step, id(statement)))
-                self.steps.append(step)
-        if not self.faults:                              # what follows takes instructions to be whole
-            unread = unread_loads(function.body, names.known)
-            wholes = joined(apart(placed, guards), names, unread | redundant_accesses(function, names.known))
-            wholes |= dict.fromkeys(stored_again(function.body, wholes), ())
-            places = beside(function.body)
-            for step, of in made:
-                step.joined, step.beside, step.unread = wholes.get(of), places.get(of), of in unread
-                if of in guards:
-                    step.guard, step.negated = _guarded(guards[of], names)
+            one = id(statement)
+            for step in self._put(bound[one] if one in bound else self._bound(statement, names)):
+                step.sunk, step.unread = one in of.late, one in of.unread
+                step.joined, step.beside = of.counts.get(one), places.get(one)
+                if one in of.guards:
+                    step.guard, step.negated = _guarded(of.guards[one], names)
         falls = not self.steps[names.start:] or self.steps[-1].jump is None or self.steps[-1].guard is not None
         if falls or [len(self.steps)] in names.labels.values():
-            self.steps += self._bound(syntax.Instruction("ret", (), (), None, function.line, 1, None, "ret;"), names)
-        if not self.faults:
-            self._add_latches(names)
+            self._put(self._bound(syntax.Instruction("ret", (), (), None, function.line, 1, None, "ret;"), names))
+        self._add_latches(names)
         names.end = len(self.steps)
 
     def _add_latches(self, names):
@@ -200,7 +189,15 @@ class Lowering:
         site = instruction.site
         return (self.module.path, instruction.line) if site is None else (site.file, site.line)
 
+    def _put(self, bound):
+        """Appends what `_bound` returns to the steps; the steps that it is."""
+        steps, touched = bound
+        self.steps += steps
+        self._uses += [touched] * len(steps)
+        return steps
+
     def _bound(self, instruction, names):
+        """(the steps that an instruction becomes, the rows that they use); none of one with a fault."""
         site, where, caller = instruction.site, self._where(instruction), None
         for file, line in reversed(site.callers if site else ()):
             caller = file, line, caller
@@ -220,10 +217,9 @@ class Lowering:
         except (KeyError, ValueError, TypeError, AttributeError, IndexError):
             reason = f"operands that it does not take: {' '.join(instruction.text.split())}"
         else:
-            self._uses += [self._touched] * len(made)
-            return made
+            return made, self._touched
         self.faults.append(Fault(name, instruction.line, instruction.column, reason))
-        return []
+        return [], set()
 
     # ---- order ---------------------------------------------------------------------------------------------------
 

@@ -58,6 +58,11 @@ class Names:
             elif variable.space == "shared":
                 self._shared[variable.name] = lowering.new_shared(variable)
 
+    @property
+    def optimized(self):
+        """Whether ptxas makes something better of the instructions: not of those of `nvcc -G`."""
+        return "debug" not in self.lowering.module.options
+
     @cached_property
     def guesses(self):
         """As `passes.guesses`: the ids of loads whose value a compare-and-swap checks."""

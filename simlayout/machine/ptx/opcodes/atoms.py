@@ -76,7 +76,8 @@ def atomic(instruction, names):
     targets = None if target is None else _places(target, type, names, names.result)
     name = ".".join((instruction.opcode, "shared", operation, *plain, type))
     direct = not {"shared", "shared::cta"}.isdisjoint(instruction.modifiers)
-    update = Update(operation, type, count, _merged(operation, type, direct, target, operands, names.known))
+    update = Update(operation, type, count, names.optimized and
+                    _merged(operation, type, direct, target, operands, names.known))
 
     def run(warp):
         values = [np.stack([warp.rows[place.row] for place in part], axis=1) for part in sources]

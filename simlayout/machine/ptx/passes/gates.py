@@ -11,12 +11,13 @@ are gates, of those that the instructions of a kernel come to in their order:
 
 Loads whose results are used as they are, or as another type, come behind, and so do those with one operation and a constant
 between, except 0, which is a register there. Those of which one instruction of three operands is made first do not, nor do
-loads ahead of a barrier, of what acquires or releases, or of another store to shared memory.
+loads ahead of a barrier, of what acquires or releases, or of another store to shared memory. ptxas joins loads, and leaves
+out those of what a thread has, before it moves them: one that counts for another one stays ahead of what that is needed for.
 """
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -64,22 +65,26 @@ class _Gate:
     inside: Sequence[int]
     guard: Guard | None = None
 
-    def holds(self, places: list[int]) -> bool:
-        """Whether all places, of which there are some, are inside."""
-        return bool(places) and all(place in self.inside for place in places)
+    def holds(self, places: Collection[int]) -> bool:
+        """Whether all places are inside."""
+        return all(place in self.inside for place in places)
 
 
 class _Body:
     """Statements of an entry; who reads which register, and who leads to which label. tables: those of a `brx`, which lead
-    to their labels from anywhere."""
+    to their labels from anywhere. within: as `put_off` has it; holding: {id of a load: where those are that it counts
+    for}."""
 
-    def __init__(self, body: Statements, tables: set[str]):
+    def __init__(self, body: Statements, tables: set[str], within: Mapping[int, set[int]]):
         self.body = body
         self.reads, self.jumps = defaultdict[str, list[int]](list), defaultdict[str, list[int]](list)
+        self.holding = defaultdict[int, list[int]](list)
         self.labels = {s.name: at for at, s in enumerate(body) if isinstance(s, syntax.Label)}
         for name in tables:
             self.jumps[name].append(-1)
         for at, statement in enumerate(body):
+            for holder in within.get(id(statement), ()):
+                self.holding[holder].append(at)
             if isinstance(statement, syntax.Instruction):
                 for name in registers_read(statement):
                     self.reads[name].append(at)
@@ -159,35 +164,37 @@ class _Body:
 
     def entered_at(self, first: int, end: int) -> range:
         """The statements from the first on, up to the end or the first that can be come to from elsewhere than these."""
-        for at in self.places[bisect_left(self.places, first):]:
-            if at >= end:
-                break
-            jumps = self.jumps[self.body[at].name]
-            if jumps and (jumps[0] < first or jumps[-1] >= end):
-                return self.entered_at(first, at)
+        before = -1
+        while before != end:
+            before = end
+            for at in self.places[bisect_left(self.places, first):bisect_left(self.places, end)]:
+                jumps = self.jumps[self.body[at].name]
+                if jumps and (jumps[0] < first or jumps[-1] >= end):
+                    end = at
+                    break
         return range(first, end)
 
 
-def put_off(function: syntax.Function) -> tuple[Statements, dict[int, Guard]]:
+def put_off(function: syntax.Function, within: Mapping[int, set[int]]) -> tuple[Statements, dict[int, Guard]]:
     """(the statements of an entry with such loads right behind their gates, {id of a load that is under a guard there: that
-    guard}).
+    guard}). within: {id of a load: the ids of others that count for it}.
 
     >>> from simlayout.machine.ptx.parser.grammar import parse
     >>> text = ".version 9.0 .target sm_90 .address_size 64 .entry k() { .reg .b32 %r<3>; .reg .b64 %a; .reg .pred %p;"
     >>> text += "ld.shared.b32 %r1, [%r2]; @%p bra $end; red.global.add.u32 [%a], %r1; $end: ret; }"
-    >>> body, _ = put_off(parse(text).functions["k"])
+    >>> body, _ = put_off(parse(text).functions["k"], {})
     >>> [getattr(statement, "opcode", "$end") for statement in body]
     ['bra', 'ld', 'red', '$end', 'ret']
     """
     body = list(function.body or ())
     tables = {name for table in function.tables.values() if isinstance(table, tuple) for name in table}
-    lines, guards, at = _Body(body, tables), dict[int, Guard](), 0
+    lines, guards, at = _Body(body, tables, within), dict[int, Guard](), 0
     while at < len(body):
         gate = lines.gate(at)
         if gate and (behind := _behind(lines, gate)):
             ids, first = set(map(id, behind)), gate.inside[0]
             body[:first] = [*(s for s in body[:first] if id(s) not in ids), *reversed(behind)]
-            lines = _Body(body, tables)
+            lines = _Body(body, tables, within)
             if gate.guard is None:
                 at -= len(behind)
             else:
@@ -211,19 +218,22 @@ def apart(body: Statements, guards: dict[int, Guard]) -> Statements:
     return made
 
 
-def _behind(lines, gate):
-    """The loads of a gate's basic block that come behind it, and what comes along, the last one first."""
+def _behind(lines, gate, kept=frozenset()):
+    """The loads of a gate's basic block that come behind it, and what comes along, the last one first. kept: ids of what
+    does not."""
     alone: dict[str, bool] = {}                          # register that is read behind it alone -> whether it is computed
     behind: list[syntax.Instruction] = []
     changed: set[str] = set()                            # between a statement and the gate
     stay: set[str] = set()                               # names of what is between the block's start and the gate, and stays
-    for statement in reversed(lines.body[: gate.at]):
+    for at in range(gate.at - 1, -1, -1):
+        statement = lines.body[at]
         if isinstance(statement, syntax.Label) or _keeps_ahead(statement):
             break
         if _branched_around(statement) and (gate.guard is None or statement.guard != gate.guard):
             break
-        alone |= {name: False for name in defined(statement) if name not in alone and gate.holds(lines.reads[name])}
-        if _goes_along(statement, alone, lines.reads, changed):
+        alone |= {name: False for name in defined(statement)
+                  if name not in alone and lines.reads[name] and gate.holds(lines.reads[name])}
+        if id(statement) not in kept and _goes_along(statement, alone, lines.reads, changed):
             behind.append(statement)
             if statement.opcode != "ld":
                 computed = not _is_free(statement) or any(alone[name] for name in defined(statement))
@@ -231,8 +241,26 @@ def _behind(lines, gate):
         else:
             changed.update(defined(statement))
             stay.add(statement.name)
+    if more := _kept(lines, gate, behind):
+        return _behind(lines, gate, kept | more)
     along = any(one.opcode == "ld" for one in behind) and all(_PACKED.isdisjoint({one.name} & stay) for one in behind)
     return behind if along else []
+
+
+def _kept(lines, gate, behind):
+    """The ids of those of some statements that stay because others do: loads that count for a load which is neither among
+    them nor inside the gate, and what is not computed of a load."""
+    ids, loaded, found = set(map(id, behind)), set[str](), set[int]()
+    for one in reversed(behind):
+        if one.opcode == "ld":
+            goes = gate.holds([at for at in lines.holding[id(one)] if id(lines.body[at]) not in ids])
+        else:
+            goes = loaded.issuperset(registers_read(one))
+        if goes:
+            loaded.update(defined(one))
+        else:
+            found.add(id(one))
+    return found
 
 
 def _goes_along(statement, alone, reads, changed):

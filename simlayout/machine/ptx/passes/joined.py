@@ -53,19 +53,28 @@ class Joined:
         return f"{part.rpartition('.')[0]}.b{8 * self.bytes}"
 
 
-def joined(body: Statements, names, gone: Set[int]) -> dict[int, tuple[Joined, ...]]:
-    """{id of an Instruction: what it counts as, if not as itself} of the statements of some Names' function. gone: ids of
-    loads and stores that count nothing (`passes.unread`, `passes.redundant`)."""
+@dataclass(frozen=True)
+class Wholes:
+    """What loads and stores become. counts: {id: what it counts as, if not as itself}; within: {id: the ids of others that
+    count for some of it}."""
+
+    counts: dict[int, tuple[Joined, ...]]
+    within: dict[int, set[int]]
+
+
+def joined(body: Statements, names, gone: Set[int]) -> Wholes:
+    """Of the statements of some Names' function. gone: ids of loads and stores that count nothing (`passes.unread`,
+    `passes.redundant`)."""
     body = tuple(statement for statement in body if id(statement) not in gone)
-    found: dict[int, tuple[Joined, ...]] = dict.fromkeys(gone, ())
+    wholes = Wholes(dict.fromkeys(gone, ()), {})
     halves = kept_halves(body)
     every = {id(s): parts for s in body if (parts := _parts(s, names, halves)) is not None}
     if not every:
-        return found
+        return wholes
     aligned = Alignments(names)
     for run, ahead in (*_runs_of_stores(body, every), *_runs_of_loads(replace(names.function, body=body), every)):
-        found |= _wholes(run, aligned, ahead)
-    return found
+        _join(run, aligned, ahead, wholes)
+    return wholes
 
 
 @dataclass(frozen=True)
@@ -224,9 +233,9 @@ def _named(base):
     return "" if base is None else base.name
 
 
-def _wholes(run, aligned, ahead):
-    """{id: its Joineds} of loads or stores whose parts have one size, and one base. ahead: of loads, which are ahead of each
-    other."""
+def _join(run, aligned, ahead, wholes):
+    """Puts into Wholes what loads or stores become whose parts have one size, and one base. ahead: of loads, which are ahead
+    of each other."""
     size, left = run[0].size, {}                         # where -> the numbers in the run of those whose parts are there
     for number, parts in enumerate(run):
         for at in parts.wanted:
@@ -240,8 +249,10 @@ def _wholes(run, aligned, ahead):
                 counts, some = found
                 for at, there in some.items():
                     left[at] = [number for number in left[at] if number not in there]
+                    for number in {*there} - {counts}:
+                        wholes.within.setdefault(id(run[number].statement), set()).add(id(run[counts].statement))
                 made[counts].append(Joined(whole, start - run[counts].offset))
-    return {id(parts.statement): tuple(of) for parts, of in zip(run, made) if of != [Joined(parts.total, 0)]}
+    wholes.counts.update((id(parts.statement), tuple(of)) for parts, of in zip(run, made) if of != [Joined(parts.total, 0)])
 
 
 def _together(places, count, left, run, ahead):

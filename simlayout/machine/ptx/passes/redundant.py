@@ -13,6 +13,7 @@ A thread that keeps its own elements in shared memory does so: it stores them, e
 loads them again.
 """
 
+from collections.abc import Set
 from typing import NamedTuple
 
 from simlayout.machine.arithmetic.carriers import WIDTHS
@@ -50,32 +51,34 @@ class _Had(NamedTuple):
 _State = dict[_Piece, _Had]
 
 
-def redundant_accesses(function: syntax.Function, known: Known) -> set[int]:
-    """The ids of such loads and stores of a function. known: what is known of its registers.
+def redundant_accesses(function: syntax.Function, known: Known, unread: Set[int]) -> dict[int, set[int]]:
+    """{id of such a load or store of a function: the ids of those that gave a load's value}. known: what is known of its
+    registers; unread: the ids of loads that are not executed.
 
     >>> from simlayout.machine.ptx.parser.grammar import parse
     >>> text = ".version 9.0 .target sm_90 .address_size 64 .entry k() { .reg .b32 %r<5>;\\nst.shared.b32 [%r1], %r2;\\n"
     >>> text += "shfl.sync.bfly.b32 %r3, %r2, 1, 31, -1;\\nld.shared.b32 %r4, [%r1];\\nadd.u32 %r4, %r4, %r3;\\n"
     >>> text += "st.shared.b32 [%r1], %r4;\\nbar.sync 0;\\nld.shared.b32 %r4, [%r1];\\nst.global.b32 [0], %r4; ret; }"
     >>> function = parse(text).functions["k"]
-    >>> gone = redundant_accesses(function, Known(function))
+    >>> gone = redundant_accesses(function, Known(function), set())
     >>> [statement.text for statement in function.body if id(statement) in gone]
     ['st.shared.b32 [%r1], %r2;', 'ld.shared.b32 %r4, [%r1];']
     """
-    places = _Places([statement for statement in function.body or () if isinstance(statement, syntax.Instruction)], known)
+    places = _Places([statement for statement in function.body or () if isinstance(statement, syntax.Instruction)], known,
+                     unread)
     if not places.of:
-        return set()
+        return {}
     flow = Flow.of(function)
     loads = _loads(flow, {block: [*_events(part, places)] for block, part in flow.blocks.items()})
-    return loads | _replaced(flow, places, loads, known)
+    return loads | dict.fromkeys(_replaced(flow, places, loads, known), set())
 
 
 class _Places:
     """of: {id of a plain load or store of shared memory: its _Pieces, and the register that they hang on}."""
 
-    def __init__(self, body, known):
+    def __init__(self, body, known, unread):
         self._known = known
-        self.of = {id(one): made for one in body if (made := self._find(one)) is not None}
+        self.of = {id(one): made for one in body if id(one) not in unread and (made := self._find(one)) is not None}
         self.registers = {register for _, register in self.of.values()} - {""}
 
     def pieces(self, statement):
@@ -131,23 +134,23 @@ def _events(part, places):
 
 
 def _loads(flow, events):
-    """The ids of loads whose values the thread has. events: of each block."""
+    """{id of a load whose value the thread has: the ids of the accesses by which it has}. events: of each block."""
     ends: dict[int, _State] = {}
     for _ in range(2 * len(flow.order) + 2):
-        before, found = dict(ends), set()
+        before, found = dict(ends), {}
         for block in flow.order:
             state = _met([ends[one] for one in flow.before[block] if one in ends])
             if block in flow.heads:
                 state = {piece: had for piece, had in state.items() if not had.stored}
             for event, access in events[block]:
                 if event.load and event.pieces and all(piece in state for piece in event.pieces):
-                    found.add(access)
+                    found[access] = {state[piece].access for piece in event.pieces}
                 else:
                     _go_past(event, state)
             ends[block] = state
         if ends == before:
             return found
-    return set()
+    return {}
 
 
 def _met(states):

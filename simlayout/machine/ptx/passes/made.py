@@ -1,0 +1,47 @@
+"""What ptxas makes of a function: the passes of this folder, in their order.
+
+Of what `nvcc -G` translates (`.target sm_90, debug`) ptxas 13.0 leaves out loads whose results nothing needs, and changes
+nothing else.
+"""
+
+from collections import ChainMap
+from dataclasses import dataclass, field
+
+from simlayout.machine.ptx.passes.contracted import contracted
+from simlayout.machine.ptx.passes.def_use import Statements
+from simlayout.machine.ptx.passes.gates import Guard, apart, put_off
+from simlayout.machine.ptx.passes.joined import Joined, joined
+from simlayout.machine.ptx.passes.once import stored_again
+from simlayout.machine.ptx.passes.redundant import redundant_accesses
+from simlayout.machine.ptx.passes.sunk import sunk
+from simlayout.machine.ptx.passes.unread import unread_loads
+
+
+@dataclass(frozen=True)
+class Made:
+    """body: the statements of a function as they are executed; late: ids of moves that come behind a wait (`passes.sunk`);
+    guards: {id of a load that has come under a guard: that guard}; unread: ids of loads whose results nothing needs; counts:
+    {id of a load or store of shared memory: what it counts as, if not as itself}."""
+
+    body: Statements
+    late: set[int]
+    guards: dict[int, Guard] = field(default_factory=dict)
+    unread: set[int] = field(default_factory=set)
+    counts: dict[int, tuple[Joined, ...]] = field(default_factory=dict)
+
+
+def made(names) -> Made:
+    """Of the function of some Names, whose instructions are whole."""
+    function = names.function
+    unread = unread_loads(function.body, names.known)
+    if not names.optimized:
+        return Made(*sunk(function.body), unread=unread, counts=dict.fromkeys(unread, ()))
+    redundant = redundant_accesses(function, names.known, unread)
+    gone = unread | redundant.keys()
+    wholes = joined(function.body, names, gone)
+    placed, guards = put_off(function, ChainMap(wholes.within, redundant)) if function.entry else (function.body, {})
+    if list(placed) != list(function.body):
+        wholes = joined(apart(placed, guards), names, gone)
+    counts = wholes.counts | dict.fromkeys(stored_again(function.body, wholes.counts), ())
+    body, late = sunk(contracted(placed))
+    return Made(body, late, guards, unread, counts)

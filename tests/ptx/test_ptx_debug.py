@@ -1,0 +1,62 @@
+"""Of PTX of `nvcc -G`, of which ptxas makes nothing better, every access counts as it is, and nothing is fused."""
+
+import numpy as np
+import pytest
+from machine_code import debugged, listed_each, needs_tools
+from ptx_texts import module
+
+from simlayout import ptx
+
+HEAD = """.shared .align 16 .b8 s[4096]; .reg .b32 %x<9>;
+ld.param.u64 %rd1, [kernel_param_0]; ld.param.u32 %r1, [kernel_param_1];
+mov.u32 %r2, %tid.x; mul.wide.u32 %rd2, %r2, 16; add.s64 %rd1, %rd1, %rd2; mov.u32 %r4, s; mad.lo.u32 %r5, %r2, 16, %r4;
+mov.u32 %x0, 1; mov.u32 %x1, 2; setp.lt.u32 %p1, %r2, %r1;
+"""
+KEEP = "st.global.v2.u32 [%rd1], {%x0, %x1}; "
+LINES = {
+    "ld.shared.u32 %x0, [%r5]; @!%p1 bra $on; red.global.add.u32 [%rd1+8], %x0; $on: ": "LDS BRA",
+    "ld.shared.u32 %x0, [%r5]; ld.shared.u32 %x1, [%r5+4]; " + KEEP: "LDS LDS",
+    "ld.shared.u32 %x0, [%r5]; ld.shared.u32 %x1, [%r5]; " + KEEP: "LDS LDS",
+    "ld.shared.v4.u32 {%x0, %x3, %x4, %x5}, [%r5]; " + KEEP: "LDS.128",
+    "ld.shared.u32 %x0, [%r5]; ": "",
+    "st.shared.u32 [%r5], %r2; st.shared.u32 [%r5+4], %r2; ": "STS STS",
+    "st.shared.u32 [%r5], %r2; st.shared.u32 [%r5], %r1; ": "STS STS",
+    "st.shared.u32 [%r5], %r2; ld.shared.u32 %x0, [%r5]; " + KEEP: "STS LDS",
+    "red.shared.add.u32 [%r5], 1; ": "ATOMS.ADD",
+    "red.shared.add.u32 [s], %r2; ": "ATOMS.ADD",
+    "ld.global.f32 %f1, [%rd1]; mul.f32 %f2, %f1, %f1; add.f32 %f3, %f2, %f1; st.global.f32 [%rd1], %f3; ": "FMUL FADD",
+}
+"""Lines -> what ptxas makes of them."""
+NAMES = {"ld.shared.b32": "LDS", "ld.shared.b128": "LDS.128", "st.shared.b32": "STS", "red.shared.add.u32": "ATOMS.ADD"}
+
+
+def body(lines):
+    return HEAD + lines + "ret;"
+
+
+def entry_of(lines):
+    return ptx.load(debugged(module(body(lines), ["u64", "u32"]))).entry()
+
+
+@pytest.mark.parametrize("lines", LINES)
+def test_nothing_is_joined_moved_left_out_or_fused(lines):
+    entry = entry_of(lines)
+    trace = entry.run(1, 32, np.zeros((32, 4), np.uint32), 0, hazards="off")
+    found = [NAMES[one.instruction] for one in trace.accesses for _ in range(one.instructions)]
+    wanted = LINES[lines].split()
+    assert sorted(found) == sorted(one for one in wanted if one in NAMES.values())
+    assert ("fma.rn.f32" in (step.name for step in entry.program.steps)) == ("FFMA" in wanted)
+
+
+def test_atomics_of_lanes_that_share_a_word_take_turns():
+    trace = entry_of("red.shared.add.u32 [s], 1; ").run(1, 32, np.zeros((32, 4), np.uint32), 0, hazards="off")
+    assert trace.total().wavefronts == 32
+
+
+@needs_tools
+def test_ptxas_makes_this_of_them(tmp_path):
+    made = listed_each([body(lines) for lines in LINES], tmp_path, debugged)
+    named = {"LDS", "STS", "ATOMS", "FADD", "FMUL", "FFMA", "REDUX", "BRA"}
+    for lines, wanted in LINES.items():
+        opcodes = made[body(lines)]
+        assert [one for one in opcodes[:opcodes.index("EXIT")] if one.split(".")[0] in named] == wanted.split(), lines
