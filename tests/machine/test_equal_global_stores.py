@@ -61,7 +61,7 @@ def test_every_thread_of_a_grid_may_set_one_flag(options):
         kit.st_global(done, kit.ctaid_x() // 5)
 
     trace = run(kernel, 8, 64, np.zeros(1, np.int32), 7, hazards="report", **options)
-    assert trace.hazards == () and [note.split()[1:3] for note in trace.notes] == [["15", "st_global"]]
+    assert trace.hazards == () and [note.split()[1:3] for note in trace.notes] == [["1", "st_global"]]
     found, = run(different, 8, 32, np.zeros(1, np.int32), hazards="report", **options).hazards
     assert found.kind == "global race" and found.bytes == (0,)         # the other three are zero in both
 

@@ -90,14 +90,14 @@ def programs(draw):
 
 
 def outcome(text, block, ctas, hazards="report"):
-    """What a launch leaves: its hazards as text, wavefronts, executions, arrays."""
+    """What a launch leaves: its hazards as text, wavefronts, executions, notes, arrays."""
     arrays = [np.arange(WORDS, dtype=np.uint32), np.arange(WORDS, dtype=np.uint32)]
     try:
         trace = load(text).entry().run(ctas, block, *arrays, hazards=hazards)
     except (HazardError, MachineError) as error:
         return str(error)
     return ([str(h) for h in trace.hazards], [h.count for h in trace.hazards], trace.lines, trace.executed,
-            *(a.tolist() for a in arrays))
+            sorted(trace.notes), *(a.tolist() for a in arrays))
 
 
 def in_one_step(attempt, program, compiled):

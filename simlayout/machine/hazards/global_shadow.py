@@ -186,7 +186,7 @@ class GlobalShadow:
         here[access.rows] = self._after(before, access, clocks, same) if before.any() else self._new(Known((access,)))
         if self._equal:
             place = access.place
-            self._launch.recorder.note((place.file, place.line), f"{place.instruction} {EQUAL}")
+            self._launch.recorder.note_once((place.file, place.line), f"{place.instruction} {EQUAL}")
         self._prune()
 
     def _after(self, before, access, clocks, same):

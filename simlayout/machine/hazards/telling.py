@@ -48,7 +48,7 @@ class Telling:
 
     def _note_equal(self, touch):
         """Threads stored one value to the same bytes, and nothing orders them."""
-        touch.warp.cta.launch.recorder.note(touch.site, f"{touch.instruction} {EQUAL}")
+        touch.warp.cta.launch.recorder.note_once(touch.site, f"{touch.instruction} {EQUAL}")
 
     def _too_early_as(self, read):
         """That read and those before it by the same lanes of the same bytes, with which nothing is compared any more (see

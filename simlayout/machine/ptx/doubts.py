@@ -18,13 +18,14 @@ import numpy as np
 
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.hazards.kinds import HazardLog, calls_of, located
+from simlayout.machine.hazards.telling import EQUAL
 from simlayout.machine.hazards.units import in_shared
 
-CELL, SHARED_CELL, WROTE, CTA, INTERVAL, FIRST, ARRIVED, SYNCED = range(8)
-"""Of the numbers that a warp's accesses are looked at with: log2 of the bytes of a cell of global and of shared memory;
-where in this process the flags are of what its lanes have written of their local memory, 0 for none; its CTA + 1, the
-interval between barriers that it is in, from 1 on, its first thread; at how many barriers it has arrived otherwise than
-in the compiled loop, and at how many bar.warp.sync of all its lanes it has been. All are 0 where nobody looks."""
+CELL, WROTE, CTA, INTERVAL, FIRST, ARRIVED, SYNCED, PARTED = range(8)
+"""Of the numbers that a warp's accesses are looked at with: log2 of the bytes of a cell of memory; where in this process the
+flags are of what its lanes have written of their local memory, 0 for none; its CTA + 1, the interval between barriers that
+it is in, from 1 on, its first thread; at how many barriers it has arrived otherwise than in the compiled loop, at how many
+bar.warp.sync of all its lanes it has been, and at how many of some. All are 0 where nobody looks."""
 
 MANY = 16
 """CTAs of a grid of which the shadows look at some; at a quarter of them at most."""
@@ -34,7 +35,7 @@ ENOUGH = 4096
 the hazards of short launches are all told and counted."""
 
 MOST_BYTES = 1 << 28
-"""Of all arrays of a launch that is looked at quickly: what they hold is kept, and each cell has 16 bytes beside it."""
+"""Of all arrays of a launch that is looked at quickly: what they hold is kept, and each cell has 20 bytes beside it."""
 
 MOST_INTERVALS = 1 << 16
 """Barriers that a CTA may pass: as many as are told apart."""
@@ -42,6 +43,9 @@ MOST_INTERVALS = 1 << 16
 SOME_OF_WARP, SEVERAL, ALL = 0x8000, 0xFFFF, np.uint64(0xFFFFFFFFFFFFFFFF)
 """In the place of a thread: several of a warp, whose number is added, or of the CTA; and instead of everything: threads of
 several CTAs."""
+
+MIXED = 0
+"""Instead of what cells were written by: stores of several places or values, of which nothing is known."""
 
 _SYNCS, _LOW = 0xFFFFFFFF, np.uint64(0xFFFF)
 
@@ -77,9 +81,10 @@ class Doubts:
     """In the place of a HazardLog: what is added to it is a Doubt. space: the GlobalSpace of the launch; goes_on: whether it
     does where an access may race.
 
-    wrote, read, updated: uint64 [cells of global memory]: who did last, the third by atomics, see `compiled.doubts`; where
-    there are none it has no cells. doubted: int64 [steps], for each access that may race 1 + the first CTA where it may;
-    None where that is a Doubt at once.
+    everywhere: of global memory (wrote, read, updated), uint64 [cells]: who did last, the third by atomics, and by, uint32
+    [cells]: what wrote; see `compiled.doubts`. Where there are no atomics the third has no cells. equal: int64 [steps], 1
+    for each store of what another thread stores there too. doubted: the same, for each access that may race 1 + the first
+    CTA where it may; None where that is a Doubt at once.
     """
 
     def __init__(self, program, space, goes_on):
@@ -88,7 +93,8 @@ class Doubts:
         self.cell = int(min(narrow | updates, default=4)).bit_length() - 1
         self._shared, self._cta, self._space, self._updates = None, None, space, bool(updates)
         self._count = space.count
-        self.wrote, self.read, self.updated = self._tables(size_of(space) + 16 * space.count)
+        self.everywhere = self._tables(size_of(space) + 16 * space.count)
+        self._steps, self.equal = program.steps, np.zeros(len(program.steps), np.int64)
         self.doubted = np.zeros(len(program.steps), np.int64) if goes_on else None
 
     reports = False
@@ -101,8 +107,16 @@ class Doubts:
         """None have been found."""
         return ()
 
+    def note_equal(self, recorder):
+        """Notes the stores of what another thread stores there too, as the shadows do."""
+        for at in np.flatnonzero(self.equal).tolist():
+            step = self._steps[at]
+            nbytes = step.memory.size * len(step.memory.elements)
+            name = f"st.shared.b{8 * nbytes}" if step.memory.space == "shared" else step.name
+            recorder.note_once(step.site, f"{name} {EQUAL}")
+
     def shared_of(self, cta):
-        """(wrote, read, updated) of shared memory of a CTA, as of all of global memory."""
+        """(wrote, read, updated, by) of shared memory of a CTA, as of all of global memory."""
         tables = self.shared_tables(cta.shared.size)
         if self._cta is not cta:
             self.is_of(cta)
@@ -118,11 +132,11 @@ class Doubts:
 
     def _tables(self, size):
         cells = (size >> self.cell) + 1
-        return tuple(np.zeros(n, np.uint64) for n in (cells, cells, cells * self._updates))
+        return *(np.zeros(n, np.uint64) for n in (cells, cells, cells * self._updates)), np.zeros(cells, np.uint32)
 
     def update_shared(self, warp, where, nbytes):
         """An atomic of nbytes of shared memory by the active lanes of a warp, at bytes int64 [32]."""
-        wrote, read, updated = self.shared_of(warp.cta)
+        wrote, read, updated, _ = self.shared_of(warp.cta)
         interval, synced, number = int(warp.who[INTERVAL]), int(warp.who[SYNCED]), int(warp.who[FIRST]) // LANES
         at, threads = where[warp.active], int(warp.who[FIRST]) + np.flatnonzero(warp.active) + 1
         for cells in self._cells(at, nbytes):
@@ -140,17 +154,18 @@ class Doubts:
         """The same of global memory, by lanes bool [32] at addresses int64 [32], all in one array."""
         if self._space.count != self._count:
             raise Doubt("memory that was not known at the start, and has no cells")
+        wrote, read, updated, _ = self.everywhere
         at, threads = addresses[lanes], int(warp.who[FIRST]) + np.flatnonzero(lanes) + 1
         first, *_, start = next(row for row in self._space.ranges().tolist() if row[0] <= at[0] < row[0] + row[1])
         cta, interval = int(warp.who[CTA]), int(warp.who[INTERVAL])
         for cells in self._cells(at - first + start, nbytes):
-            for marks in (self.wrote[cells], self.read[cells]):
+            for marks in (wrote[cells], read[cells]):
                 of, when, who = (marks >> np.uint64(32)).astype(np.int64), marks >> np.uint64(16) & _LOW, marks & _LOW
                 if ((marks != 0) & ((of != cta) | (when == interval) & (who != threads))).any():
                     self._doubt(warp)
-            before = self.updated[cells]
+            before = updated[cells]
             alone = (before == 0) | (before >> np.uint64(32) == cta)
-            self.updated[cells] = np.where(alone, np.uint64(cta << 32 | interval << 16 | SEVERAL), ALL)
+            updated[cells] = np.where(alone, np.uint64(cta << 32 | interval << 16 | SEVERAL), ALL)
 
     def _cells(self, at, nbytes):
         """int64 [n] each: the first cell of nbytes at bytes int64 [n], the second, ..."""
@@ -170,7 +185,7 @@ class Doubts:
         """int64 [8]: what a warp's accesses are looked at with, at its start."""
         x, y, _ = warp.grid
         made = np.zeros(8, np.int64)
-        made[CELL] = made[SHARED_CELL] = self.cell
+        made[CELL] = self.cell
         made[WROTE] = 0 if warp.local_written is None else warp.local_written.__array_interface__["data"][0]
         made[CTA] = 1 + warp.index[0] + x * (warp.index[1] + y * warp.index[2])
         made[INTERVAL], made[FIRST] = 1, warp.tid[0]

@@ -11,7 +11,7 @@ from simlayout.errors import AddressError
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.lanes import lane_list
 from simlayout.machine.hazards.kinds import error, hazard
-from simlayout.machine.ptx.doubts import Doubt
+from simlayout.machine.ptx.doubts import PARTED, Doubt
 
 PATIENCE = 4096
 """Instructions that others run while a part stands that could go on, before it has its turn, which is as long."""
@@ -245,6 +245,7 @@ class Parts:
             return False
         self.narrow(union)
         self.sync(int(mask))
+        self.who[PARTED] += 1
         for at in {one.at for one in here} - {part.at}:
             self.program.executed[at] += 1               # where several stand at one, they execute it together
         for one in here:

@@ -206,6 +206,8 @@ class Entry:
             before.give_back()
             raise error if isinstance(error, Doubt | TooLong) else Doubt(str(error)) from None
         running.end()
+        if quick:
+            launch.doubts.note_equal(launch.recorder)
         self._record(launch.recorder, program.executed)
         return launch.trace(Later(partial(self._executed, program.executed)))
 

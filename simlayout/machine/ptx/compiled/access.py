@@ -4,18 +4,19 @@ import numpy as np
 
 from simlayout.jit import within
 from simlayout.machine.ptx.compiled.doubts import (
+    SAME,
     SURE,
     UNSURE,
     global_load,
-    global_store,
     shared_load,
-    shared_store,
+    store,
     updated_in_global,
     updated_in_shared,
 )
-from simlayout.machine.ptx.compiled.encode import GLOBAL, LOCAL, PARAMETERS, SHARED
+from simlayout.machine.ptx.compiled.encode import CACHED, COUNT, GLOBAL, KIND, LOCAL, PARAMETERS, SHARED, SIZE, SPACE, STORE
 from simlayout.machine.ptx.compiled.held import (
     ARRAYS,
+    GLOBAL_BY,
     GLOBAL_READ,
     GLOBAL_UPDATED,
     GLOBAL_WROTE,
@@ -24,6 +25,7 @@ from simlayout.machine.ptx.compiled.held import (
     LOG_STEP,
     LOG_USED,
     RANGES,
+    SHARED_BY,
     SHARED_READ,
     SHARED_UPDATED,
     SHARED_WROTE,
@@ -59,8 +61,9 @@ def address_bits(space):
 
 @within
 def locate(base, offset, space, total, write, first, last, lanes, memory, common, at, cells):
-    """Puts into row `at` where in this process the addresses of row `base` are, and of global memory into row `cells` how
-    many bytes from the start of all; False if one is outside, of shared memory of first to last, or not aligned."""
+    """Puts into row `at` where in this process the addresses of row `base` are, and into row `cells` how many bytes from the
+    start of the memory, of global memory of all; False if one is outside, of shared memory of first to last, or not
+    aligned."""
     keep, low, high, odd = address_bits(space), _MOST, _LEAST, I64(0)
     for i in range(LANES):
         address = (I64(base[i]) + offset) & keep
@@ -84,6 +87,7 @@ def locate(base, offset, space, total, write, first, last, lanes, memory, common
         return False
     each = size if space == LOCAL else I64(0)
     for i in range(LANES):
+        cells[i] = at[i]
         at[i] += U64(start + i * each)
     return True
 
@@ -184,32 +188,34 @@ def note(base, offset, space, lanes, step, common):
 
 
 @within
-def fine(space, store, cached, total, lanes, memory, at, cells, who, common):
-    """SURE of an access of which there is nothing to tell, or another of those (see `compiled.doubts`)."""
+def fine(step, rows, lanes, memory, at, cells, who, common):
+    """SURE of a load or store of which there is nothing to tell, or another of those (see `compiled.doubts`). step: of the
+    table; rows: the registers."""
+    space, stores, total = step[SPACE], step[KIND] == STORE, step[SIZE] * step[COUNT]
     if space == SHARED:
         wrote, read = u64s(common[SHARED_WROTE]), u64s(common[SHARED_READ])
-        if store:
-            how = shared_store(at, memory[0], total, lanes, who, wrote, read)
+        if stores:
+            how = store(True, step, rows, at, cells, lanes, who, wrote, read, u32s(common[SHARED_BY]))
         else:
-            how = shared_load(at, memory[0], total, lanes, who, wrote, read)
-        if common[SHARED_UPDATED] and how == SURE:
-            how = updated_in_shared(at, memory[0], total, lanes, who, u64s(common[SHARED_UPDATED]))
+            how = shared_load(cells, total, lanes, who, wrote, read)
+        if common[SHARED_UPDATED] and how <= SAME:
+            how = max(how, updated_in_shared(cells, total, lanes, who, u64s(common[SHARED_UPDATED])))
         return how
     if space == GLOBAL:
         all_wrote, all_read = u64s(common[GLOBAL_WROTE]), u64s(common[GLOBAL_READ])
-        if store:
-            how = global_store(cells, total, lanes, who, all_wrote, all_read)
+        if stores:
+            how = store(False, step, rows, at, cells, lanes, who, all_wrote, all_read, u32s(common[GLOBAL_BY]))
         else:
-            how = global_load(cells, cached, total, lanes, who, all_wrote, all_read)
-        if common[GLOBAL_UPDATED] and how == SURE:
-            how = updated_in_global(cells, total, lanes, who, u64s(common[GLOBAL_UPDATED]))
+            how = global_load(cells, step[CACHED], total, lanes, who, all_wrote, all_read)
+        if common[GLOBAL_UPDATED] and how <= SAME:
+            how = max(how, updated_in_global(cells, total, lanes, who, u64s(common[GLOBAL_UPDATED])))
         return how
     if space == LOCAL and who[WROTE]:
         for i in range(LANES):
             if lanes[i]:
                 flags = I64(at[i]) - memory[2] + who[WROTE]
                 for byte in range(total):
-                    if store:
+                    if stores:
                         store_8(flags + byte, U64(1))
                     elif not load_8(flags + byte):
                         return UNSURE

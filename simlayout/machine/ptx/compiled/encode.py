@@ -30,17 +30,17 @@ MOST_ELEMENTS = 8
 _ANY = (1 << 63) - 1
 
 (KIND, CODE, TARGET, PLACE, GUARD, FLIP, KEEP, ALTERED, RESULT, SECOND, A, B, C, D, HOW_A, HOW_B, HOW_C, HOW_D, SPACE, SIZE,
- COUNT, HOW, OFFSET, FIRST, LAST, CACHED, ELEMENTS) = range(27)
+ COUNT, HOW, OFFSET, FIRST, LAST, CACHED, LIKE, ELEMENTS) = range(28)
 FIELDS = ELEMENTS + MOST_ELEMENTS
 """What the table says of a step: its kind; code: of `rows.compute`, of BARRIER which one; the target of a branch or a call;
 its place in the order; the row of its guard (-1: none), and whether that is negated; the bits that a result keeps; whether
 a source is altered when it is read; the rows of two results and four sources (-1: none), and how the sources are read
 (`executor._read`). Of loads and stores the space, the bytes of an element, how many, how one is read, what is added to
 the address, the least and the last address that it may have in shared memory, whether it reads a cache of what nobody
-writes, and the rows of the elements; of JOIN and SPLIT, at SIZE, the bits of the low part. Of EXCHANGE the fourth source
-is the membermask, and FLIP says whether a vote is on what is not so. Of CALL and RETURN the results are the rows of where
-each lane returns to, and of whether it is inside (-1: nobody asks); of CALL and TAKE the first two sources are the first of
-their copies, and one past the last."""
+writes, a number that all of one line and one name have, and the rows of the elements; of JOIN and SPLIT, at SIZE, the bits
+of the low part. Of EXCHANGE the fourth source is the membermask, and FLIP says whether a vote is on what is not so. Of CALL
+and RETURN the results are the rows of where each lane returns to, and of whether it is inside (-1: nobody asks); of CALL and
+TAKE the first two sources are the first of their copies, and one past the last."""
 
 
 class Encoded(NamedTuple):
@@ -88,6 +88,7 @@ def _encoded(program, watched):
     table[:, PLACE] = program.places
     shared, beside, global_bytes = np.zeros(n, bool), np.zeros(n, bool), np.zeros(n, np.int64)
     copies: list[tuple] = []
+    alike: dict[tuple, int] = {}
     for at, (step, row) in enumerate(zip(program.steps, table)):
         if step.guard is not None:
             row[GUARD], row[FLIP] = step.guard, step.negated
@@ -108,6 +109,7 @@ def _encoded(program, watched):
         elif step.memory is not None and (not watched or step.memory.space in ("param", "const")):
             _memory(row, step.memory)
             row[CACHED] = is_cached(step.name)
+            row[LIKE] = alike.setdefault((step.site, step.name, step.memory.space), len(alike) + 1)
         if step.memory is not None and step.memory.space in ("global", ""):
             global_bytes[at] = step.memory.size * len(step.memory.elements)
         beside[at] = step.beside is not None and len(step.beside) > 0

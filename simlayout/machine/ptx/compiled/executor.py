@@ -8,12 +8,11 @@ import numpy as np
 from simlayout.jit import within
 from simlayout.machine.ptx.compiled.access import fine, get, locate, note, put
 from simlayout.machine.ptx.compiled.calls import enter, leave, pass_on
-from simlayout.machine.ptx.compiled.doubts import DOUBTFUL, SURE, UNSURE
+from simlayout.machine.ptx.compiled.doubts import DOUBTFUL, SAME, SURE, UNSURE
 from simlayout.machine.ptx.compiled.encode import (
     ALTERED,
     BARRIER,
     BRANCH,
-    CACHED,
     CALL,
     CODE,
     COMPUTE,
@@ -60,6 +59,7 @@ from simlayout.machine.ptx.compiled.encode import (
 from simlayout.machine.ptx.compiled.exchanges import SYNC, all_named, exchange
 from simlayout.machine.ptx.compiled.held import (
     DOUBTED,
+    EQUAL,
     EXECUTED,
     LOG_ROOM,
     LOG_USED,
@@ -222,12 +222,14 @@ def execute(w, at, limit, patience, mask, held, steps, common):
                     break
                 how = SURE
                 if who[CTA]:
-                    how = fine(space, store, step[CACHED], total, lanes, memory, found, cells, who, common)
+                    how = fine(step, rows, lanes, memory, found, cells, who, common)
                 if how == UNSURE or how == DOUBTFUL and not common[DOUBTED]:
                     state[2] = 1
                     break
                 if how == DOUBTFUL and not i64s(common[DOUBTED])[at]:
                     i64s(common[DOUBTED])[at] = who[CTA]
+                if how == SAME:
+                    i64s(common[EQUAL])[at] = 1
                 if space <= SHARED:
                     note(a, offset, space, lanes, at, common)
                 if store and space != LOCAL:             # nobody waits for what a lane keeps for itself

@@ -38,7 +38,7 @@ from simlayout.machine.ptx.compiled.held import (
 from simlayout.machine.ptx.compiled.pointers import behind, copy, fill, i64s, u8s, u64s
 from simlayout.machine.ptx.compiled.rows import LANES
 from simlayout.machine.ptx.compiled.together import execute_cta
-from simlayout.machine.ptx.doubts import ARRIVED, CTA, INTERVAL, SYNCED
+from simlayout.machine.ptx.doubts import ARRIVED, CTA, INTERVAL, PARTED, SYNCED
 
 U64 = np.uint64
 
@@ -90,7 +90,7 @@ def _begin(number, start, held, steps, common):
         copy(behind(u64s(held[MASKS]), LANES * LANES * w), behind(u64s(start[FIRST_MASKS]), LANES * w), LANES)
         who = behind(i64s(held[WHO]), WHO_EACH * w)
         if who[CTA]:
-            who[CTA], who[INTERVAL], who[ARRIVED], who[SYNCED] = number + 1, 1, 0, 0
+            who[CTA], who[INTERVAL], who[ARRIVED], who[SYNCED], who[PARTED] = number + 1, 1, 0, 0, 0
         i64s(held[AT])[LANES * w], i64s(held[RAN])[LANES * w], i64s(held[PARTS])[w] = i64s(start[BEGINS])[0], 0, 1
         i64s(held[BEGUN])[w], i64s(held[LEFT])[w] = 0, i64s(start[BEGINS])[1]
     copy(u8s(start[SHARED_MEMORY]), u8s(start[FIRST_SHARED]), start[SHARED_BYTES])

@@ -15,7 +15,7 @@ class Held(NamedTuple):
     """The warps of a CTA.
 
     rows: uint64 [warps, n, 32], their registers, of which the last `program.ROOM` are scratch; places: int64 [warps, 6],
-    where in this process shared, local and parameter memory are, and their bytes; who: int64 [warps, 7], see `doubts`.
+    where in this process shared, local and parameter memory are, and their bytes; who: int64 [warps, 8], see `doubts`.
     Of the parts of each warp (see `parts`): parts: int64 [warps], how many there are; at: int64 [warps, 32], the step where
     each is; masks: uint64 [warps, 32, 32], all ones for its lanes; ran: int64 [warps, 32], when it last ran, in steps of the
     warp. begun: int64 [warps], the steps that each warp has executed; left: how many it may execute now; doing: what it
@@ -43,14 +43,14 @@ PLACES_EACH, WHO_EACH = 6, 8
 """Numbers of each warp."""
 
 (EXECUTED, RANGES, ARRAYS, STATE, LOG_STEP, LOG_LANES, LOG_ADDRESSES, LOG_USED, LOG_ROOM, SHARED_WROTE, SHARED_READ,
- SHARED_UPDATED, CELLS, GLOBAL_WROTE, GLOBAL_READ, GLOBAL_UPDATED, DOUBTED) = range(17)
+ SHARED_UPDATED, SHARED_BY, CELLS, GLOBAL_WROTE, GLOBAL_READ, GLOBAL_UPDATED, GLOBAL_BY, EQUAL, DOUBTED) = range(20)
 """The numbers of what all warps of a launch have in common: where in this process these arrays begin, and how long some are.
 
 int64 [steps], how often each was executed; int64 [arrays, 5], of each array: first address, bytes, where that is in this
 process, whether it may be written, and where it begins among all; int64 [3], what the loop says of what it did (see
 `executor.execute`); the accesses of shared and global memory, see Log. The rest is of `doubts`, where somebody looks: who
-wrote, who read and who changed shared memory by atomics, or 0, of so many cells, and the same of global memory; and
-`Doubts.doubted`, or 0."""
+wrote, who read and who changed shared memory by atomics, or 0, by what it was written, of so many cells, and the same of
+global memory; `Doubts.equal`; and `Doubts.doubted`, or 0."""
 
 
 WHOLE_GRID, WHOLE_CTA, ALL_PARTS, ONE_PART = range(4)
@@ -99,7 +99,7 @@ class Log:
     def __init__(self, room: int):
         self.step, self.lanes = np.zeros(room, np.int64), np.zeros(room, np.uint32)
         self.addresses, self.used = np.zeros((room, LANES), np.int64), np.zeros(1, np.int64)
-        self.state, self.common = np.zeros(3, np.int64), np.zeros(17, np.int64)
+        self.state, self.common = np.zeros(3, np.int64), np.zeros(20, np.int64)
         self.common[STATE:LOG_ROOM + 1] = numbers((self.state, self.step, self.lanes, self.addresses, self.used, room))
 
 

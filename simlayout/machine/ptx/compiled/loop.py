@@ -131,9 +131,8 @@ class Loop:
         if shared is not None and shared is not self._tables:
             doubts, self._tables = self._launch.doubts, shared
             doubted = 0 if doubts.doubted is None else address_of(doubts.doubted)
-            everywhere = doubts.wrote, doubts.read, doubts.updated
-            parts = [[address_of(table) if table.size else 0 for table in tables] for tables in (shared, everywhere)]
-            self._common[SHARED_WROTE:] = *parts[0], len(shared[0]), *parts[1], doubted
+            parts = [[address_of(table) if table.size else 0 for table in tables] for tables in (shared, doubts.everywhere)]
+            self._common[SHARED_WROTE:] = *parts[0], len(shared[0]), *parts[1], address_of(doubts.equal), doubted
 
     def flush(self):
         """Gives the recorder what has been noted."""

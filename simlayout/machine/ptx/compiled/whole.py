@@ -6,7 +6,7 @@ from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.ptx.compiled.encode import encoded
 from simlayout.machine.ptx.compiled.fresh import read_first
 from simlayout.machine.ptx.compiled.held import FULL, WHOLE_GRID, Held, Start, address_of, held_of, numbers
-from simlayout.machine.ptx.doubts import CELL, CTA, FIRST, INTERVAL, SHARED_CELL, SYNCED, WROTE
+from simlayout.machine.ptx.doubts import CELL, CTA, FIRST, INTERVAL, SYNCED, WROTE
 from simlayout.machine.ptx.parts import PATIENCE
 from simlayout.machine.ptx.turns import IDLE, LONG, TURN
 
@@ -45,7 +45,7 @@ class Whole:
         held.places[:, 4:] = address_of(program.parameters), program.parameters.size
         held.who[:] = 0
         if launch.doubts is not None:
-            held.who[:, CELL] = held.who[:, SHARED_CELL] = launch.doubts.cell
+            held.who[:, CELL] = launch.doubts.cell
             held.who[:, WROTE] = [address_of(written) if written.size else 0 for written in start.written]
             held.who[:, CTA], held.who[:, FIRST] = 1, LANES * np.arange(len(held.who))
 

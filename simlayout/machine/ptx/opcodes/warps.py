@@ -9,7 +9,7 @@ from simlayout.machine.engine.barriers import BARRIERS
 from simlayout.machine.engine.lanes import lane_list
 from simlayout.machine.engine.warp import Warp
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.doubts import SYNCED
+from simlayout.machine.ptx.doubts import PARTED, SYNCED
 from simlayout.machine.ptx.parts import everyone
 from simlayout.machine.ptx.rows import Place, reader
 
@@ -105,7 +105,7 @@ def _sync_warp(warp, row):
         outer = warp.active
         warp.narrow(lanes)
         warp.sync(mask)
-        warp.who[SYNCED] += np.array_equal(lanes, warp.launched)
+        warp.who[SYNCED if np.array_equal(lanes, warp.launched) else PARTED] += 1
         warp.narrow(outer)
 
 
