@@ -68,6 +68,8 @@ UNEQUAL = "    setp.eq.u32 %p2, %r1, 37; selp.u32 %r5, 9, 7, %p2;\n"
 @pytest.mark.parametrize("body", [
     UNEQUAL + SHARED.format("", "%r5"),                  # the third thread differs
     ONE_THREAD + SHARED.format("@%p1", "9") + SHARED.format("", "%r8"),      # and one before
+    ONE_THREAD + SHARED.format("@%p1", "9") + SHARED.format("@%p1", "7") + SHARED.format("@!%p1", "7"),
+    ONE_THREAD + GLOBAL.format("@%p1", "9") + "    bar.sync 0;\n" + GLOBAL.format("@%p1", "7"),
     UNEQUAL + GLOBAL.format("", "%r5"),
     "    mov.u32 %r5, %r2;\n" + GLOBAL.format("", "%r5"),
     SHARED.format("", "%r8") + "    ld.shared.u32 %r5, [s];\n",
@@ -136,11 +138,11 @@ def programs(draw):
     def few(*choices):
         return draw(st.sampled_from(choices))
 
-    kinds = few(["store"], ["store", "store", "load"], ["store", "store", "store", "red", "load"])
+    kinds = few(["store"], ["store"], ["store", "store", "load"], ["store", "store", "store", "red", "load"])
     memory, widths = few("shared", "shared", "global"), few(["u32"], [*WIDTHS])
     orders = few(ORDERS[:1], ORDERS[:2], ORDERS[:4], ORDERS)
-    values, places, whose = few(VALUES[:1], VALUES), few(PLACES[:1], PLACES), few(WHO[:1], WHO)
-    lines, each = ["    mov.u32 %r7, 7;\n"], few(1, 3)
+    values, places, whose = few(VALUES[:1], VALUES[:2], VALUES), few(PLACES[:1], PLACES), few(WHO[:1], WHO[2:5], WHO)
+    lines, each = ["    mov.u32 %r7, 7;\n"], few(1, 3, 9)
     for number in range(few(1, 2, 3, 4, 5, 6)):
         kind = few(*kinds, None)
         lines.append(f"    .loc 1 {number // each + 1} 1\n")
@@ -148,7 +150,9 @@ def programs(draw):
             lines.append(f"    {few(*orders)}\n")
         else:
             width = "u32" if kind == "red" else few(*widths)
-            lines.append(access(kind, memory, width, few(*places), few(*whose), few(*values), few(0, 1, 2, 3)))
+            skip = few("", "", f"    setp.lt.u32 %p1, %r1, 20; @%p1 bra SKIP{number};\n", f"    @!%p1 bra SKIP{number};\n")
+            one = access(kind, memory, width, few(*places), few(*whose), few(*values), few(0, 1, 2, 3))
+            lines.append(f"{skip}{one}SKIP{number}:\n" if skip else one)
     if few(True, False):
         again = "    add.u32 %r0, %r0, 1; setp.lt.u32 %p1, %r0, 2; @%p1 bra AGAIN;\n"
         lines = ["    mov.u32 %r0, 0;\nAGAIN:\n", *lines, again]
