@@ -5,7 +5,6 @@ Seen in the SASS of ptxas 13.0.88 (-arch=sm_90a).
 
 PREDICATED = "ptxas puts a predicate on a copy in place of a branch: where it holds in no lane, LDGSTS counts all the same"
 RETRIED = "the loads of the rounds in which lanes try again are estimated: the trace says that they are not exact"
-REPLACED = "ptxas makes a store, and mostly a load, of each tensormap.replace of shared memory"
 MISREAD = "Nsight Compute misreads an LDGSTS with the predicate P0; where another one is free ptxas's count is the machine's"
 PAIRED = "Nsight Compute's count by instruction takes lanes that pair up for unpaired; the pipe's counter has the machine's"
 CONTENDED = "how often lanes and warps try again depends on time, so that it differs from run to run"
@@ -13,8 +12,6 @@ CONTENDED = "how often lanes and warps try again depends on time, so that it dif
 REASONS: dict[tuple[str, str], str] = {
     ("copy_pipeline", "copy"): PREDICATED,
     ("numba_bins_of_halves", "ld"): RETRIED,
-    ("triton_described", "ld"): REPLACED,
-    ("triton_described", "st"): REPLACED,
     ("hash_table", "atom"): CONTENDED,
     ("numba_complex_rows", "ld"): PAIRED,
     ("triton_int8", "copy"): MISREAD,

@@ -169,6 +169,7 @@ class Lowering:
             for step in self._put(bound[one] if one in bound else self._bound(statement, names)):
                 step.sunk, step.unread = one in of.late, one in of.unread
                 step.joined, step.beside = of.counts.get(one), places.get(one)
+                step.fields = tuple(of.fields.get(one, ()))
                 if one in of.guards:
                     step.guard, step.negated = _guarded(of.guards[one], names)
         falls = not self.steps[names.start:] or self.steps[-1].jump is None or self.steps[-1].guard is not None

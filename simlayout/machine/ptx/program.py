@@ -13,6 +13,7 @@ from simlayout.machine.hazards.scopes import GPU, is_narrow, is_sequential, reac
 from simlayout.machine.ptx.accumulators import Accumulators
 from simlayout.machine.ptx.passes.arrays import Bounds
 from simlayout.machine.ptx.passes.joined import Joined
+from simlayout.machine.ptx.passes.map_fields import Access
 from simlayout.machine.ptx.passes.waits import STRONG
 from simlayout.machine.ptx.rows import Lanewise
 
@@ -37,13 +38,13 @@ class Step:
     an atomic that orders nothing and whose scope is the GPU the bytes of its value, 0 of all else.
     moves(): [(source, target)] of values that a call passes, as `control._copy` takes them: of a call of a function that is
     known, and of what takes its results.
-    together(warp, active): bool [32], the lanes that must execute it together, or None. joined: of a load or store of which
-    ptxas makes something else, what it counts as. beside: of an access of global memory, what it and others of its place
-    touch, as `passes.same_place` has it, or None. meets: of bar.sync and bar.red of the whole CTA the number of the barrier,
-    where the text gives it, or None. rounded: of a store the type of what it stores, if that is what arithmetic of floats
-    has rounded. stops: whether it does nothing but end the kernel with an error. sunk: whether it stands before a
-    wgmma.wait_group in the text (`sunk`). unread: whether it is a load that counts nothing, as nothing needs its result.
-    waits: whether it reads a flag, or a counter: see `published`.
+    together(warp, active): bool [32], the lanes that must execute it together, or None. joined: of a load or store of
+    which ptxas makes something else, what it counts as; fields: the same of a tensormap.replace. beside: of an access of
+    global memory, what it and others of its place touch, as `passes.same_place` has it, or None. meets: of bar.sync and
+    bar.red of the whole CTA the number of the barrier, where the text gives it, or None. rounded: of a store the type of
+    what it stores, if that is what arithmetic of floats has rounded. stops: whether it does nothing but end the kernel
+    with an error. sunk: whether it stands before a wgmma.wait_group in the text (`sunk`). unread: whether it is a load
+    that counts nothing, as nothing needs its result. waits: whether it reads a flag, or a counter: see `published`.
     within: of an access of shared memory the Bounds of its addresses, if they are known. clock: of what reads a clock the
     row that gets it.
     """
@@ -65,6 +66,7 @@ class Step:
     moves: Callable | None = None
     together: Callable | None = None
     joined: tuple[Joined, ...] | None = None
+    fields: tuple[Access, ...] = ()
     beside: np.ndarray | None = None
     meets: int | None = None
     rounded: str | None = None

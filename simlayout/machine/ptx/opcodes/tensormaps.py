@@ -3,6 +3,8 @@
 import numpy as np
 
 from simlayout.errors import InstructionError
+from simlayout.hardware.tables.arch import LANES
+from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.maps import FIELDS
 from simlayout.machine.ptx.opcodes.bulk import lanes_of
 from simlayout.machine.ptx.opcodes.groups import generic_address, number, space_of
@@ -15,9 +17,15 @@ def tensormap(instruction, names):
     if instruction.modifiers[0] == "replace":
         return _replace(instruction, names)
     if instruction.modifiers[0] == "cp_fenceproxy":
-        to, of = (generic_address(operand, names) for operand in instruction.operands[:2])
-        return {"run": lambda warp: _copy(warp, int(_one(warp, to)), int(_one(warp, of)) + SHARED), "together": everyone}
+        to, of = generic_address(instruction.operands[0], names), _in_shared(instruction.operands[1], names)
+        return {"run": lambda warp: _copy(warp, int(_one(warp, to)), int(_one(warp, of))), "together": everyone}
     raise InstructionError("the machine has tensormap replace and cp_fenceproxy")
+
+
+def _in_shared(operand, names):
+    """The generic address of what lies in shared memory, of which an instruction has the address there, or the name."""
+    where = generic_address(operand, names)
+    return where if isinstance(operand.base, syntax.Symbol) else lambda warp: where(warp) + np.uint64(SHARED)
 
 
 def _one(warp, what):
@@ -27,7 +35,9 @@ def _one(warp, what):
 
 def _copy(warp, target, source):
     """One lane copies a map from shared to global memory."""
-    outer, lane = warp.active, np.arange(32) == int(np.flatnonzero(warp.active)[0])
+    outer, lane = warp.active, np.arange(LANES) == int(np.flatnonzero(warp.active)[0])
+    words = source - SHARED + 4 * np.arange(LANES)       # all lanes copy a word
+    warp.record("ld.shared.b32", words, words)
     warp.narrow(lane)
     warp.write_map(target, warp.read_map(source))
     warp.narrow(outer)
@@ -41,16 +51,18 @@ def _replace(instruction, names):
     several = FIELDS[field].shape != ()
     if len(rest) != 1 + several:
         raise InstructionError(f"tensormap.replace of .{field} takes {'an index and ' * several}a value")
-    where = generic_address(place, names)
-    window = np.uint64(SHARED if space_of(instruction.modifiers, {"shared"}) else 0)
+    where = (_in_shared if space_of(instruction.modifiers, {"shared"}) else generic_address)(place, names)
     index, value = number(rest[0], names, "u32") if several else None, number(rest[-1], names, instruction.modifiers[-1])
 
     def run(warp):
         outer = warp.active
         for lane, one in lanes_of(warp):
             warp.narrow(one)
-            at = int(where(warp)[lane] + window)
+            at = int(where(warp)[lane])
             warp.replace_in_map(at, field, int(value(warp)[lane]), int(index(warp)[lane]) if several else None)
+            for access in warp.doing.fields:
+                words = np.full(LANES, at - SHARED + access.offset)
+                warp.record(access.name, words, words)
         warp.narrow(outer)
 
     return {"run": run}

@@ -11,6 +11,7 @@ from simlayout.machine.ptx.passes.contracted import contracted
 from simlayout.machine.ptx.passes.def_use import Statements
 from simlayout.machine.ptx.passes.gates import Guard, apart, put_off
 from simlayout.machine.ptx.passes.joined import Joined, joined
+from simlayout.machine.ptx.passes.map_fields import Access, map_fields
 from simlayout.machine.ptx.passes.once import stored_again
 from simlayout.machine.ptx.passes.redundant import redundant_accesses
 from simlayout.machine.ptx.passes.sunk import sunk
@@ -21,13 +22,15 @@ from simlayout.machine.ptx.passes.unread import unread_loads
 class Made:
     """body: the statements of a function as they are executed; late: ids of moves that come behind a wait (`passes.sunk`);
     guards: {id of a load that has come under a guard: that guard}; unread: ids of loads whose results nothing needs; counts:
-    {id of a load or store of shared memory: what it counts as, if not as itself}."""
+    {id of a load or store of shared memory: what it counts as, if not as itself}; fields: {id of a tensormap.replace of
+    shared memory: what it counts as}."""
 
     body: Statements
     late: set[int]
     guards: dict[int, Guard] = field(default_factory=dict)
     unread: set[int] = field(default_factory=set)
     counts: dict[int, tuple[Joined, ...]] = field(default_factory=dict)
+    fields: dict[int, list[Access]] = field(default_factory=dict)
 
 
 def made(names) -> Made:
@@ -35,7 +38,8 @@ def made(names) -> Made:
     function = names.function
     unread = unread_loads(function.body, names.known)
     if not names.optimized:
-        return Made(*sunk(function.body), unread=unread, counts=dict.fromkeys(unread, ()))
+        fields = {of: accesses for statement in function.body for of, accesses in map_fields([statement]).items()}
+        return Made(*sunk(function.body), unread=unread, counts=dict.fromkeys(unread, ()), fields=fields)
     redundant = redundant_accesses(function, names.known, unread)
     gone = unread | redundant.keys()
     wholes = joined(function.body, names, gone)
@@ -44,4 +48,4 @@ def made(names) -> Made:
         wholes = joined(apart(placed, guards), names, gone)
     counts = wholes.counts | dict.fromkeys(stored_again(function.body, wholes.counts), ())
     body, late = sunk(contracted(placed))
-    return Made(body, late, guards, unread, counts)
+    return Made(body, late, guards, unread, counts, map_fields(function.body))
