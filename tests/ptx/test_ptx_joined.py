@@ -284,7 +284,7 @@ def test_a_joined_access_stands_in_the_line_of_its_first_load_or_last_store():
     assert at == {"st.shared.b64": "st.shared.u32 [%r4+4], %r6;", "ld.shared.b64": "ld.shared.u32 %x1, [%r4];"}
 
 
-@pytest.mark.parametrize("place, made", [("shared::cta.b1024.b32 [%r2]", ("ld.shared.b32", 2)),
+@pytest.mark.parametrize("place, made", [("shared::cta.b1024.b32 [%r2]", ("ld.shared.b32", 3)),    # one of them the field's
                                          ("global.b1024.b32 [%rd1]", ("ld.shared.b64", 1))])
 def test_loads_on_both_sides_of_a_change_of_a_tensor_map_in_shared_memory_stay_apart(place, made):
     text = program(ROW + loads(f"tensormap.replace.tile.rank.{place}, 3;"))
