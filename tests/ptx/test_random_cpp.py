@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import strategies as st
 from nvcc import needs_nvcc, ptx_of
-from random_cpp import THREADS, WORDS, functions, on_the_host, source
+from random_cpp import BLOCK, THREADS, WORDS, functions, on_the_host, source
 from tiers import given_few
 
 from simlayout import ptx
@@ -19,5 +19,5 @@ def test_a_function_gives_on_the_machine_what_it_gives_on_the_host(tmp_path_fact
     words = np.arange(WORDS, dtype=np.uint32) ** 2 * np.uint32(2654435761) + np.arange(WORDS, dtype=np.uint32)
     found = np.zeros(THREADS, np.uint32)
     kernel = ptx.load(ptx_of(source(statements), folder, "-fmad=false", helper, *options))["kernel"]
-    kernel.run(2, THREADS // 2, words, found)
+    kernel.run(THREADS // BLOCK, BLOCK, words, found)
     assert found.tolist() == on_the_host(statements, words, folder).tolist()
