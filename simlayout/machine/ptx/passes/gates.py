@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from simlayout.machine.ptx import syntax
+from simlayout.machine.ptx.passes.accesses import is_shared_load, keeps_apart
 from simlayout.machine.ptx.passes.def_use import (
     Statements,
     defined,
@@ -29,8 +30,6 @@ from simlayout.machine.ptx.passes.def_use import (
     registers_read,
     symbols_used,
 )
-from simlayout.machine.ptx.passes.joined import keeps_apart
-from simlayout.machine.ptx.passes.unread import is_shared_load
 
 Guard = syntax.Register | syntax.Negated
 

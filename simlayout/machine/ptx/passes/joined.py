@@ -13,8 +13,8 @@ are executed one by one here, but counted as what they become.
 from collections.abc import Set
 from dataclasses import dataclass, replace
 
-from simlayout.machine.arithmetic.carriers import WIDTHS
 from simlayout.machine.ptx import syntax
+from simlayout.machine.ptx.passes.accesses import keeps_apart, plain_access
 from simlayout.machine.ptx.passes.def_use import Statements
 from simlayout.machine.ptx.passes.flow import Flow
 from simlayout.machine.ptx.passes.halves import kept_halves
@@ -27,13 +27,8 @@ PARTS = 2, 4, 8
 """Bytes of what may become a part of it, and of the whole."""
 _MOST = 4
 """Multiples of 16 and more are all the same here."""
-_ENDS = {"bra", "brx", "ret", "exit", "call", "trap", "bar", "barrier", "fence", "membar", "mbarrier", "stmatrix", "wgmma",
-         "wmma", "griddepcontrol", "nanosleep"}
-"""Opcodes past which nothing is joined; those that may touch shared memory come on top."""
 _LEAVES = {"bra", "brx", "ret", "exit", "trap"}
-"""Those of them past which loads are joined all the same."""
-_TOUCH = {"ld", "st", "atom", "red", "ldmatrix", "tensormap"}
-"""Opcodes that touch the memory that a modifier names, or any."""
+"""Opcodes that keep stores apart (`passes.accesses`), past which loads are joined all the same."""
 
 
 @dataclass(frozen=True)
@@ -99,26 +94,20 @@ class _Parts:
 def _parts(statement, names, halves):
     """The _Parts of a load or store of shared memory that may be joined or narrowed; else None. halves: as `kept_halves`
     has them."""
-    if not isinstance(statement, syntax.Instruction) or statement.opcode not in ("ld", "st") or len(statement.operands) != 2:
+    plain = plain_access(statement)
+    if plain is None:
         return None
-    space, *vector, type = statement.modifiers if len(statement.modifiers) > 1 else ("", "")
-    store = statement.opcode == "st"
-    address = statement.operands[not store]
-    known = space in ("shared", "shared::cta") and vector in ([], ["v2"], ["v4"]) and isinstance(address, syntax.Address)
-    base, offset = _place(address, names) if known else (None, None)
-    size = WIDTHS.get(type, 0) // 8
+    base, offset = _place(plain.address, names)
+    store, size, count = plain.store, plain.size, len(plain.elements)
     if offset is None or size not in (1, *PARTS):
         return None
-    count = int(vector[0][1]) if vector else 1
     total = size * count
     if store and (statement.guard is not None or total == MOST_BYTES):
         return None
     wanted = [size * i for i in range(count)]
-    if vector and not store and size > 1:
-        elements = getattr(statement.operands[0], "operands", ())
-        read = [size * i for i, element in enumerate(elements) if not names.known.unread(element)]
-        wanted = read or wanted
-    if vector and size < 4:                              # bytes and halves of a vector are in registers of up to 32 bits
+    if count > 1 and not store and size > 1:
+        wanted = [size * i for i, one in enumerate(plain.elements) if not names.known.unread(one)] or wanted
+    if count > 1 and size < 4:                              # bytes and halves of a vector are in registers of up to 32 bits
         word = min(4, total)
         words = sorted({at - at % word for at in wanted})
         size, wanted = (size, wanted) if len(wanted) == 1 < count else (word, words)
@@ -184,31 +173,6 @@ def _runs_of_loads(function, every):
         first[one] = next((first[other] for other in ahead.get(one, ()) if other in first), one)
         runs.setdefault(first[one], []).append(parts)
     return [(run, ahead) for run in runs.values()]
-
-
-def keeps_apart(statement: syntax.Instruction | syntax.Label, store: bool) -> bool:
-    """Whether loads of shared memory on both sides of a statement stay apart; store: whether stores do."""
-    if isinstance(statement, syntax.Label) or statement.opcode in _ENDS or _branches(statement, store):
-        return True
-    spaces = {modifier.split("::")[0] for modifier in statement.modifiers}
-    if store and spaces & {"release", "acq_rel"}:
-        return True
-    if statement.opcode == "cp":
-        return "commit_group" not in spaces
-    if statement.opcode not in _TOUCH or spaces & {"global", "local", "param", "const"}:
-        return False
-    return store or statement.opcode not in ("ld", "ldmatrix") or "volatile" in spaces
-
-
-def _branches(statement, store):
-    """Whether ptxas makes branches of arithmetic, or what keeps stores apart: of quotients and roots that are rounded, and
-    of quotients of integers that are not of 32 bits, whatever they are divided by."""
-    opcode, modifiers = statement.opcode, statement.modifiers
-    if opcode == "rsqrt":
-        return modifiers == ("approx", "f64")
-    if opcode in ("div", "rem") and modifiers[-1][0] != "f":
-        return modifiers[-1] != "u32" and (store or modifiers[-1] != "s32")
-    return opcode in ("div", "rcp", "sqrt") and modifiers[0] in ("rn", "rz", "rm", "rp")
 
 
 def _place(address, names):

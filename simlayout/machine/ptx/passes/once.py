@@ -12,12 +12,11 @@ memory from the first of them to where the lanes meet (loads ahead of them do no
 from collections import Counter
 from collections.abc import Mapping
 
-from simlayout.machine.arithmetic.carriers import WIDTHS
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.opcodes.lanes import FORMS
+from simlayout.machine.ptx.passes.accesses import is_shared_load, keeps_apart, plain_access
 from simlayout.machine.ptx.passes.def_use import Statements, defined, symbols_used
-from simlayout.machine.ptx.passes.joined import Joined, keeps_apart
-from simlayout.machine.ptx.passes.unread import is_shared_load
+from simlayout.machine.ptx.passes.joined import Joined
 
 _QUOTIENTS = ("div", "rem", "rcp", "sqrt", "rsqrt")
 """Of which ptxas makes branches, where `keeps_apart` says so."""
@@ -83,14 +82,14 @@ def _stores_ahead(ahead):
 
 
 def _accesses(stores, wholes):
-    """[(name of the base, where it begins from there, bits of an element, bytes)] of what stores count as."""
+    """[(name of the base, where it begins from there, bytes of an element, bytes)] of what stores count as."""
     found = []
     for store in stores:
-        _, *vector, type = store.modifiers
-        address, bits = store.operands[0], WIDTHS[type]
+        plain = plain_access(store)
+        address = plain.address
         base, offset = getattr(address.base, "name", ""), address.offset + getattr(address.base, "offset", 0)
-        itself = Joined(bits // 8 * int(vector[0][1] if vector else 1), 0)
-        found += [(base, offset + whole.shift, bits, whole.bytes) for whole in wholes.get(id(store), (itself,))]
+        itself = Joined(plain.size * len(plain.elements), 0)
+        found += [(base, offset + whole.shift, plain.size, whole.bytes) for whole in wholes.get(id(store), (itself,))]
     return found
 
 
@@ -107,9 +106,8 @@ def _goes_on(behind):
 
 def _is_store(statement):
     """Whether it is a plain store of shared memory that all lanes execute."""
-    return (isinstance(statement, syntax.Instruction) and statement.opcode == "st" and statement.guard is None
-            and statement.modifiers[0] in ("shared", "shared::cta") and statement.modifiers[1:-1] in ((), ("v2",), ("v4",))
-            and statement.modifiers[-1] in WIDTHS and isinstance(statement.operands[0], syntax.Address))
+    plain = plain_access(statement)
+    return plain is not None and plain.store and statement.guard is None
 
 
 def _is_a_branch(statement):

@@ -16,11 +16,10 @@ loads them again.
 from collections.abc import Set
 from typing import NamedTuple
 
-from simlayout.machine.arithmetic.carriers import WIDTHS
 from simlayout.machine.ptx import syntax
+from simlayout.machine.ptx.passes.accesses import keeps_apart, plain_access
 from simlayout.machine.ptx.passes.def_use import defined
 from simlayout.machine.ptx.passes.flow import Flow
-from simlayout.machine.ptx.passes.joined import keeps_apart
 from simlayout.machine.ptx.passes.known import Known
 
 _LEAVES = {"bra", "brx", "ret", "exit", "trap", "ld", "ldmatrix"}
@@ -86,21 +85,17 @@ class _Places:
         return self.of.get(id(statement), ((), ""))[0]
 
     def _find(self, statement):
-        if statement.opcode not in ("ld", "st") or len(statement.operands) != 2 or len(statement.modifiers) < 2:
+        plain = plain_access(statement)
+        if plain is None or statement.used_bytes is not None and not plain.store:
             return None
-        (space, *vector, type), store = statement.modifiers, statement.opcode == "st"
-        address, size = statement.operands[not store], WIDTHS.get(type, 0) // 8
-        plain = space in ("shared", "shared::cta") and vector in ([], ["v2"], ["v4"]) and isinstance(address, syntax.Address)
-        if not plain or not size or statement.used_bytes is not None and not store:
-            return None
-        base, offset, register = self._place(address)
-        elements = getattr(statement.operands[store], "operands", [None])
-        wanted = [size * i for i, one in enumerate(elements) if store or one is None or not self._known.unread(one)]
-        if vector and size < 4:                          # bytes and halves of a vector are in registers of up to 32 bits
-            whole = not store and len(wanted) == len(elements)
-            wanted = [*range(0, size * len(elements), 4)] if whole else []
-            size = min(4, size * len(elements))
-        return tuple(_Piece(base, offset + at, size, size < 4 and type[0] == "s") for at in wanted), register
+        base, offset, register = self._place(plain.address)
+        store, size, count = plain.store, plain.size, len(plain.elements)
+        wanted = [size * i for i, one in enumerate(plain.elements) if store or count == 1 or not self._known.unread(one)]
+        if count > 1 and size < 4:                        # bytes and halves of a vector are in registers of up to 32 bits
+            whole = not store and len(wanted) == count
+            wanted = [*range(0, size * count, 4)] if whole else []
+            size = min(4, size * count)
+        return tuple(_Piece(base, offset + at, size, size < 4 and plain.type[0] == "s") for at in wanted), register
 
     def _place(self, address):
         """(base, offset, the register that it hangs on): what registers that are written once are made of."""

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from simlayout.machine.ptx import syntax
+from simlayout.machine.ptx.passes.accesses import is_shared_load
 from simlayout.machine.ptx.passes.def_use import Statements, registers_in, registers_read, symbols_used
 from simlayout.machine.ptx.passes.known import Known
 
@@ -55,11 +56,3 @@ def _is_read(result, body, call):
     uses = [i for i in body if i is not call and result.name in symbols_used(i)]
     loaded = {name for i in uses for name in registers_in(i.operands[:1])}
     return any(i.opcode != "ld" for i in uses) or any(loaded.intersection(registers_read(i)) for i in body)
-
-
-def is_shared_load(instruction: syntax.Instruction) -> bool:
-    """Whether it is an ld of shared memory that is not volatile, or an ldmatrix."""
-    if instruction.opcode == "ldmatrix":
-        return True
-    named = any(modifier.partition("::")[0] == "shared" for modifier in instruction.modifiers)
-    return instruction.opcode == "ld" and named and "volatile" not in instruction.modifiers

@@ -1,0 +1,79 @@
+"""Which statements access shared memory, which of these are plain loads and stores, and what keeps such apart for ptxas."""
+
+from typing import NamedTuple
+
+from simlayout.machine.arithmetic.carriers import WIDTHS
+from simlayout.machine.ptx import syntax
+
+_ENDS = {"bra", "brx", "ret", "exit", "call", "trap", "bar", "barrier", "fence", "membar", "mbarrier", "stmatrix", "wgmma",
+         "wmma", "griddepcontrol", "nanosleep"}
+"""Opcodes past which nothing is joined; those that may touch shared memory come on top."""
+_TOUCH = {"ld", "st", "atom", "red", "ldmatrix", "tensormap"}
+"""Opcodes that touch the memory that a modifier names, or any."""
+
+
+class PlainAccess(NamedTuple):
+    """A load or store of shared memory, which is not volatile. type, size: of an element, the size in bytes; elements: what
+    is loaded or stored, one of them where it is no vector."""
+
+    store: bool
+    address: syntax.Address
+    type: str
+    size: int
+    elements: tuple[syntax.Operand, ...]
+
+
+def plain_access(statement: syntax.Instruction | syntax.Label) -> PlainAccess | None:
+    """What a statement is, if it is one.
+
+    >>> from simlayout.machine.ptx.parser.grammar import parse
+    >>> text = ".version 9.0 .target sm_90 .address_size 64 .entry k() { .reg .b32 %r<4>; "
+    >>> text += "ld.shared.v2.u16 {%r1, %r2}, [%r3]; st.shared.f32 [%r3], %r1; st.volatile.shared.f32 [%r3], %r1; "
+    >>> text += "st.global.f32 [%r3], %r1; ret; }"
+    >>> [one and (one.store, one.size, len(one.elements)) for one in map(plain_access, parse(text).functions["k"].body)]
+    [(False, 2, 2), (True, 4, 1), None, None, None]
+    """
+    if not isinstance(statement, syntax.Instruction) or statement.opcode not in ("ld", "st"):
+        return None
+    if len(statement.operands) != 2 or len(statement.modifiers) < 2:
+        return None
+    (space, *vector, type), store = statement.modifiers, statement.opcode == "st"
+    address, value = statement.operands[not store], statement.operands[store]
+    known = space in ("shared", "shared::cta") and vector in ([], ["v2"], ["v4"]) and type in WIDTHS
+    if not known or not isinstance(address, syntax.Address):
+        return None
+    elements = value.operands if isinstance(value, syntax.Vector) else (value,)
+    return PlainAccess(store, address, type, WIDTHS[type] // 8, elements)
+
+
+def is_shared_load(instruction: syntax.Instruction) -> bool:
+    """Whether it is an ld of shared memory that is not volatile, or an ldmatrix."""
+    if instruction.opcode == "ldmatrix":
+        return True
+    named = any(modifier.partition("::")[0] == "shared" for modifier in instruction.modifiers)
+    return instruction.opcode == "ld" and named and "volatile" not in instruction.modifiers
+
+
+def keeps_apart(statement: syntax.Instruction | syntax.Label, store: bool) -> bool:
+    """Whether loads of shared memory on both sides of a statement stay apart; store: whether stores do."""
+    if isinstance(statement, syntax.Label) or statement.opcode in _ENDS or _branches(statement, store):
+        return True
+    spaces = {modifier.split("::")[0] for modifier in statement.modifiers}
+    if store and spaces & {"release", "acq_rel"}:
+        return True
+    if statement.opcode == "cp":
+        return "commit_group" not in spaces
+    if statement.opcode not in _TOUCH or spaces & {"global", "local", "param", "const"}:
+        return False
+    return store or statement.opcode not in ("ld", "ldmatrix") or "volatile" in spaces
+
+
+def _branches(statement, store):
+    """Whether ptxas makes branches of arithmetic, or what keeps stores apart: of quotients and roots that are rounded, and
+    of quotients of integers that are not of 32 bits, whatever they are divided by."""
+    opcode, modifiers = statement.opcode, statement.modifiers
+    if opcode == "rsqrt":
+        return modifiers == ("approx", "f64")
+    if opcode in ("div", "rem") and modifiers[-1][0] != "f":
+        return modifiers[-1] != "u32" and (store or modifiers[-1] != "s32")
+    return opcode in ("div", "rcp", "sqrt") and modifiers[0] in ("rn", "rz", "rm", "rp")
