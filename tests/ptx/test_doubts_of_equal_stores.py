@@ -87,6 +87,7 @@ def test_where_one_of_many_stores_another_value_or_reads_what_they_store_a_hazar
 @pytest.mark.parametrize("body, noted", [
     (two_lanes(HALVES), False),                          # which orders the two, and the quick look does not know that
     (two_lanes(HALVES).replace("st.shared.u32 [s]", "st.global.u32 [%d1]"), False),
+    (two_lanes("    bar.warp.sync -1;\n").replace("st.shared.u32 [s]", "st.global.u32 [%d1]"), False),
     (SHARED.format("", "%r8") + SHARED.format("", "%r8").replace(" 5 ", " 6 "), True),       # by two lines
 ])
 def test_where_the_quick_look_does_not_know_which_line_to_note_the_shadows_do(monkeypatch, body, noted):
@@ -114,7 +115,7 @@ VALUES = ("mov.u32 %r5, 0x07070707;", "mov.u32 %r5, 0x07070708;", "shr.u32 %r5, 
 PLACES = ("mov.u32 %r3, 0;", "and.b32 %r3, %r1, 31;", "shr.u32 %r3, %r1, 1; and.b32 %r3, %r3, 7;", "shr.u32 %r3, %r1, 5;",
           "rem.u32 %r3, %r1, 20;")
 WHO = ("setp.ge.u32 %p1, %r1, 0;", "setp.ge.u32 %p1, %r1, 32;", "setp.eq.u32 %p1, %r1, 0;", "setp.eq.u32 %p1, %r1, 33;",
-       "setp.lt.u32 %p1, %r1, 16;", "setp.eq.u32 %p1, %r2, 1;")
+       "setp.eq.u32 %p1, %r1, 1;", "setp.lt.u32 %p1, %r1, 16;", "setp.eq.u32 %p1, %r2, 1;")
 ORDERS = "bar.sync 0;", "bar.warp.sync -1;", HALVES.strip(), "shfl.sync.bfly.b32 %r8, %r8, 1, 31, -1;", "bar.sync 1, 64;"
 WIDTHS = {"u32": "%r5", "u16": "%r5", "u8": "%r5", "v2.u32": "{%r5, %r5}", "v2.u16": "{%r5, %r7}",
           "v4.u8": "{%r5, %r5, %r5, %r7}"}
@@ -141,7 +142,7 @@ def programs(draw):
     kinds = few(["store"], ["store"], ["store", "store", "load"], ["store", "store", "store", "red", "load"])
     memory, widths = few("shared", "shared", "global"), few(["u32"], [*WIDTHS])
     orders = few(ORDERS[:1], ORDERS[:2], ORDERS[:4], ORDERS)
-    values, places, whose = few(VALUES[:1], VALUES[:2], VALUES), few(PLACES[:1], PLACES), few(WHO[:1], WHO[2:5], WHO)
+    values, places, whose = few(VALUES[:1], VALUES[:2], VALUES), few(PLACES[:1], PLACES), few(WHO[:1], WHO[2:6], WHO)
     lines, each = ["    mov.u32 %r7, 7;\n"], few(1, 3, 9)
     for number in range(few(1, 2, 3, 4, 5, 6)):
         kind = few(*kinds, None)
