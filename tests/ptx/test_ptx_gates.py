@@ -49,8 +49,8 @@ BEHIND = {
         "abs.s32 %x2, %x0", "add.u32 %x1, %x0, 5; cvt.rn.f32.u32 %x2, %x1",
         "cvt.rn.f32.u32 %x1, %x0; mul.f32 %x2, %x1, 0f3FA00000",
         "mul.f32 %x1, %x0, 0f3FA00000; cvt.rn.f16.f32 %rs2, %x1; cvt.f32.f16 %x2, %rs2")},
-    GUARD + TWO + "cvt.rn.f16.f32 %rs2, %x0; cvt.rn.f16.f32 %rs3, %x1; @%p1 st.global.u16 [%rd1], %rs2; "
-    "@%p1 st.global.u16 [%rd1+2], %rs3; ": (2, 0),
+    **{GUARD + TWO + f"cvt.rn.{to}.f32 %rs2, %x0; cvt.rn.{to}.f32 %rs3, %x1; @%p1 st.global.u16 [%rd1], %rs2; "
+       "@%p1 st.global.u16 [%rd1+2], %rs3; ": (2, 0) for to in ("f16", "bf16")},
     GUARD + LOAD + "cvt.rn.f32.u32 %x3, %r2; cvt.rn.f16.f32 %rs3, %x3; st.global.u16 [%rd1+4], %rs3; "
     "cvt.rn.f16.f32 %rs2, %x0; @%p1 st.global.u16 [%rd1], %rs2; ": (1, 0),
     **{GUARD + f"ld.shared.f32 %f1, [%r5]; {sign} @%p1 st.global.f32 [%rd1], %f2; ": (0, 1) for sign in (
@@ -112,6 +112,7 @@ BEHIND_BRANCHES = {
     GUARD + LOAD + "@%p1 bra $on; ret; $on: " + STORES: (0, 1),
     GUARD + LOAD + "@%p1 bra $on; bra $end; $on: " + STORES + END: (0, 1),
     GUARD + LOAD + "@!%p1 ret; " + STORES: (0, 1),
+    GUARD + LOAD + "@!%p1 exit; " + STORES: (0, 1),
     GUARD + LOAD + "@!%p1 ret; st.global.u32 [%rd1], %x0; bar.warp.sync -1; st.global.u32 [%rd1+4], %x0; ": (0, 1),
     GUARD + LOAD + LAST + "@!%p1 ret; " + STORES: (0, 1),
     GUARD + LOAD + LAST.replace("%r2", "%x0") + "@!%p1 ret; " + STORES: (1, 0),

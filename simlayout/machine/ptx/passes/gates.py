@@ -242,8 +242,7 @@ def _behind(lines, gate, kept=frozenset()):
             stay.add(statement.name)
     if more := _kept(lines, gate, behind):
         return _behind(lines, gate, kept | more)
-    along = any(one.opcode == "ld" for one in behind) and all(_PACKED.isdisjoint({one.name} & stay) for one in behind)
-    return behind if along else []
+    return behind if all(_PACKED.isdisjoint({one.name} & stay) for one in behind) else []
 
 
 def _kept(lines, gate, behind):
