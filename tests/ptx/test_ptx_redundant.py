@@ -33,6 +33,7 @@ FREE = ("shfl.sync.up.b32 %x4, %r5, 1, 0, -1; st.global.u32 [%rd3+256], %x4;", "
         "div.u32 %x4, %r6, %r5; st.global.u32 [%rd3+256], %x4;")
 """What lies between two accesses of one place, and changes nothing."""
 FOR_LOADS = ("ld.acquire.gpu.global.u32 %x4, [%rd3+256]; st.global.u32 [%rd3+256], %x4;", "cp.async.commit_group;",
+             "atom.acq_rel.gpu.global.add.u32 %x4, [%rd3+256], 1; st.global.u32 [%rd3+256], %x4;",
              "st.release.gpu.global.u32 [%rd3+256], %r5;", "setp.gt.u32 %p2, %r8, 70; @%p2 ret;",
              "div.s32 %x4, %r6, %r5; st.global.u32 [%rd3+256], %x4;")
 """What keeps stores alone apart."""
@@ -103,6 +104,10 @@ CASES = {
     TO_MEET + WORK + "MEET: " + ST + SHUFFLE + ST_AGAIN + READ: (1, 1),
     **{f"setp.gt.u32 %p3, {of}, 40; " + TO_MEET.replace("%p1", "%p3") + WORK + ST + SHUFFLE + ST_AGAIN +
        "ld.shared.u32 %r7, [s]; MEET: ": (1, many) for of, many in (("%r1", 2), ("%r8", 1))},
+    **{"setp.gt.u32 %p3, %r1, 40; " + TO_MEET.replace("%p1", "%p3") + WORK + ST + f"{exchange}, 65535; " + ST_AGAIN +
+       "ld.shared.u32 %r7, [s]; MEET: ": (1, 2) for exchange in (
+        "redux.sync.add.s32 %x1, %r5", "vote.sync.ballot.b32 %x1, %p1", "match.any.sync.b32 %x1, %r5",
+        "elect.sync %x1|%p2")},
     "setp.gt.u32 %p3, %r1, 40; @%p3 bra OUT; " + ST + SHUFFLE + ST_AGAIN + READ + TAIL + " OUT: ret; ": (1, 1),
 }
 """Lines of PTX -> (loads, stores) of shared memory in the SASS; each is executed once."""
