@@ -66,10 +66,9 @@ class TooLong(Exception):
 
 
 def is_plain(program):
-    """Whether a quick look understands all that a Program does. Atomics of one size need no order among themselves; those of
-    .f16x2 are of halves."""
-    sizes = {(step.updates, step.name.endswith("f16x2")) for step in program.steps if step.updates}
-    return len(sizes) < 2 and all(map(_is_known, program.steps))
+    """Whether a quick look understands all that a Program does. Atomics of values of one size need no order among
+    themselves."""
+    return len({step.updates for step in program.steps} - {0}) < 2 and all(map(_is_known, program.steps))
 
 
 def _is_known(step):

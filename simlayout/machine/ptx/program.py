@@ -35,7 +35,7 @@ class Step:
     lanes); jump(warp, part, active): control flow, returns whether the part goes on; run(warp): everything else, a generator
     if it may wait. memory: of a plain load or store, what it is as data (`opcodes.memory.Move`), beside its `run`;
     exchange: of what the lanes of a warp do together, likewise (`opcodes.warps.Exchange`). updates: of
-    an atomic that orders nothing and whose scope is the GPU the bytes of its value, 0 of all else.
+    an atomic that orders nothing and whose scope is the GPU the bytes of a value (`scopes.value_bytes`), 0 of all else.
     moves(): [(source, target)] of values that a call passes, as `control._copy` takes them: of a call of a function that is
     known, and of what takes its results.
     together(warp, active): bool [32], the lanes that must execute it together, or None. joined: of a load or store of

@@ -7,7 +7,7 @@ import numpy as np
 from simlayout.errors import MachineError
 from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.arithmetic.floats import add_f64_in_l2, f32
-from simlayout.machine.hazards.scopes import is_narrow
+from simlayout.machine.hazards.scopes import is_narrow, value_bytes
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.rows import Place, reader, writer
 
@@ -90,7 +90,7 @@ def atomic(instruction, names):
 
     alone = order == "relaxed" and count == 1 and not is_narrow(instruction.name)
     return {"run": run, "within": names.bounds(operands[0]), "waits": id(instruction) in names.asked,
-            "updates": update.bytes * alone}
+            "updates": value_bytes(type) * alone}
 
 
 def _places(operand, type, names, place):
