@@ -1,11 +1,15 @@
 """Barriers, loops and calls of PTX programs, as compilers write them."""
 
+import inspect
+import sys
+
 import numpy as np
 import pytest
 from ptx_texts import module
 
 import simlayout as sl
 from simlayout.errors import AddressError, MachineError
+from simlayout.machine.ptx.order import blocks_in_order
 
 STORE = "mul.wide.u32 %rd2, %r1, 4; add.s64 %rd1, %rd1, %rd2; st.global.u32 [%rd1], %r5; ret;"
 """%r5 to the thread's element, where %r1 is %tid.x and %rd1 the array."""
@@ -309,3 +313,17 @@ def test_a_barrier_that_no_cta_has_is_refused_in_every_step(number):
     for hazards in ("raise", "off"):
         with pytest.raises(MachineError, match="a CTA has barriers 0 to 15"):
             entry.run(1, 64, hazards=hazards, limit=2000)
+
+
+@pytest.fixture
+def little_stack():
+    """Room for a few calls within one another."""
+    most = sys.getrecursionlimit()
+    sys.setrecursionlimit(len(inspect.stack()) + 30)
+    yield
+    sys.setrecursionlimit(most)
+
+
+def test_loops_may_be_nested_deeper_than_calls_of_python(little_stack):
+    ways = {block: [block + 1] for block in range(50)} | {50: range(51)}
+    assert blocks_in_order(ways, 0) == [*range(51)]

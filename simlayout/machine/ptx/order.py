@@ -14,7 +14,7 @@ def blocks_in_order(successors: Mapping[int, Sequence[int]], entry: int) -> list
     >>> blocks_in_order({0: [3, 1], 1: [2], 2: [1, 3], 3: []}, 0)        # 1 and 2 are a loop, which comes before 3
     [0, 1, 2, 3]
     """
-    return _in_order(_reached(successors, entry), successors, entry)
+    return _in_order(successors, entry)[0]
 
 
 def loops(successors: Mapping[int, Sequence[int]], entry: int) -> list[list[int]]:
@@ -23,9 +23,8 @@ def loops(successors: Mapping[int, Sequence[int]], entry: int) -> list[list[int]
     >>> loops({0: [1], 1: [2, 4], 2: [2, 3], 3: [1], 4: []}, 0)
     [[1, 2, 3], [2]]
     """
-    found: list[list[int]] = []
-    _in_order(_reached(successors, entry), successors, entry, found)
-    return found
+    order, found = _in_order(successors, entry)
+    return [order[at:at + many] for at, many in found]
 
 
 def _reached(successors, entry):
@@ -37,30 +36,25 @@ def _reached(successors, entry):
     return reached
 
 
-def _in_order(blocks, successors, entry, loops=None):
-    """The same of a set of blocks, all of which can be reached from `entry` within it or from outside. loops: a list to
-    which each loop is added."""
-    order = []
-    for component in _components(blocks, successors, entry):
-        inside = set(component)
-        head = entry if entry in inside else component[0]
-        loop = [head]
-        if loops is not None and (len(component) > 1 or head in successors[head]):
-            loops.append(loop)
-        inside.remove(head)
-        if inside:
-            loop += _in_order(inside, successors, head, loops)   # without the head, and so without the edges back to it
-        order += loop
-    return order
+def _in_order(successors, entry):
+    """(the blocks that can be reached from `entry` in order, [(where its head is among them, how many blocks it has)] of all
+    loops)."""
+    order, loops, todo = [], [], _components(_reached(successors, entry), successors, [entry])
+    while todo:
+        head, *rest = todo.pop()
+        if rest or head in successors[head]:
+            loops.append((len(order), 1 + len(rest)))
+        order.append(head)
+        todo += _components(set(rest), successors, successors[head])     # without the head, and the edges back to it
+    return order, loops
 
 
-def _components(blocks, successors, entry):
-    """The strongly connected components, each before those that follow from it; the first block of each is where a walk from
-    `entry` came in (Tarjan, without recursion)."""
+def _components(blocks, successors, entered):
+    """The strongly connected components of a set of blocks, each after those that follow from it; the first block of each is
+    where a walk from those `entered` came in (Tarjan, without recursion)."""
     index, low, on_stack, stack, found = {}, {}, set(), [], []
-    first = [entry] if entry in blocks else [s for s in successors[entry] if s in blocks]
-    for root in (*first, *sorted(blocks)):
-        if root in index:
+    for root in (*entered, *sorted(blocks)):
+        if root in index or root not in blocks:
             continue
         walk = [(root, None)]
         while walk:
@@ -85,4 +79,4 @@ def _components(blocks, successors, entry):
                 if walk:
                     parent = walk[-1][0]
                     low[parent] = min(low[parent], low[block])
-    return found[::-1]
+    return found
