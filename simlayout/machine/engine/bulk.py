@@ -29,8 +29,7 @@ from simlayout.machine.engine.bulk_places import (
 from simlayout.machine.engine.global_memory import GlobalPointer
 from simlayout.machine.engine.lanes import WarpPart
 from simlayout.machine.engine.memory import PerLane
-from simlayout.machine.hazards.global_access import ASYNC, STRONG, WRITES
-from simlayout.machine.hazards.global_shadow import units
+from simlayout.machine.hazards.global_access import ASYNC, STRONG, WRITES, units
 from simlayout.machine.hazards.proxies import CELL
 from simlayout.machine.hazards.touches import Touch
 

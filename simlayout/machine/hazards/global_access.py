@@ -6,6 +6,7 @@ CTAs did that have ended.
 """
 
 from dataclasses import replace
+from math import gcd
 from typing import NamedTuple
 
 import numpy as np
@@ -51,6 +52,19 @@ class Plain(NamedTuple):
 
     grain: tuple[int, int]
     same: np.ndarray
+
+
+def units(positions, lanes, nbytes, alignment):
+    """(rows, unit, lanes) of an Access of nbytes at each position (int64 [n], multiples of alignment) by lanes (int [n]).
+
+    >>> units(np.array([0, 8, 16]), np.array([3, 4, 5]), 6, 8)[:2]
+    (array([ 0,  1,  2,  4,  5,  6,  8,  9, 10]), 2)
+    """
+    unit = gcd(nbytes, alignment, 16)
+    if unit == nbytes:
+        return positions // unit, unit, lanes
+    parts = nbytes // unit
+    return (positions[:, None] // unit + np.arange(parts)).reshape(-1), unit, np.repeat(lanes, parts)
 
 
 def conflicting(one, other):

@@ -15,7 +15,6 @@ does not race with all that what came before it would race with, because another
 after is kept beneath it, for such stores alone; whatever else comes must come after that store, or races with it.
 """
 
-from math import gcd
 from typing import NamedTuple
 
 import numpy as np
@@ -31,6 +30,7 @@ from simlayout.machine.hazards.global_access import (
     covers,
     first_read,
     outlasts,
+    units,
     unlike,
 )
 from simlayout.machine.hazards.proxies import PRUNE_AT
@@ -390,16 +390,3 @@ def _where(after, where, pairs, there, elsewhere):
     them."""
     found = np.isin(after.at(where)[0], pairs[0])
     return there if found.all() else np.where(found, there, elsewhere)
-
-
-def units(positions, lanes, nbytes, alignment):
-    """(rows, unit, lanes) of an Access of nbytes at each position (int64 [n], multiples of alignment) by lanes (int [n]).
-
-    >>> units(np.array([0, 8, 16]), np.array([3, 4, 5]), 6, 8)[:2]
-    (array([ 0,  1,  2,  4,  5,  6,  8,  9, 10]), 2)
-    """
-    unit = gcd(nbytes, alignment, 16)
-    if unit == nbytes:
-        return positions // unit, unit, lanes
-    parts = nbytes // unit
-    return (positions[:, None] // unit + np.arange(parts)).reshape(-1), unit, np.repeat(lanes, parts)
