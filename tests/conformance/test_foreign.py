@@ -1,5 +1,6 @@
 """Kernels in other languages, kept as PTX: rows, PTX and sources agree, and what reads them says what is missing."""
 
+import ctypes
 import json
 import re
 
@@ -98,6 +99,30 @@ def test_a_row_is_plain_data():
         ROWS["numba_total"].path().name == "numba_total.ptx.xz"
         and ROWS["numba_total"].symbol(ROWS["numba_total"].text()) != "total"
     )
+
+
+@pytest.mark.parametrize("of", [lambda whole: whole, lambda whole: whole[1:, 2:]], ids=["whole", "part"])
+def test_an_array_in_fortrans_order_is_copied_to_the_gpu_as_it_lies_and_back(of, monkeypatch):
+    cuda = pytest.importorskip("numba.cuda")
+    copies = []
+
+    class Copy:
+        def __init__(self, held):
+            self.there = held.copy()
+            self.__cuda_array_interface__ = self.there.__array_interface__
+            copies.append(self.there)
+
+        def copy_to_host(self, held):
+            held[:] = self.there
+
+    monkeypatch.setattr(cuda, "to_device", Copy)
+    array = of(np.array(np.arange(20, dtype=np.float32).reshape(4, 5), order="F"))
+    held = launch.Arguments(None, None, [("u64", 1)], [array])
+    passed = ctypes.cast(held.pointer, ctypes.POINTER(ctypes.POINTER(ctypes.c_uint64)))[0][0]
+    assert ctypes.c_float.from_address(passed).value == array[0, 0]
+    copies[0].view(np.float32)[:] = -1
+    held.fetch()
+    assert (array == -1).all()
 
 
 def test_a_kernel_that_fails_on_the_gpu_does_not_take_the_others_with_it(monkeypatch):

@@ -61,7 +61,7 @@ class Arguments:
         whole = array if array.base is None or array.flags.c_contiguous else array.base
         at = whole.__array_interface__["data"][0]
         if (at, whole.nbytes) not in self._copies:
-            held = whole.reshape(-1).view(np.uint8)  # of types, too, that Numba does not know
+            held = whole.ravel("K").view(np.uint8)   # in the order in which it lies; of types, too, that Numba does not know
             self._copies[at, whole.nbytes] = cuda.to_device(held), held
         there, _ = self._copies[at, whole.nbytes]
         return there.__cuda_array_interface__["data"][0] + array.__array_interface__["data"][0] - at
