@@ -243,6 +243,18 @@ def test_how_fast_an_h100_reads_the_weights_of_few_rows():
          f"{made('models', 1, 12288, 28672, of='unseen_again'):.1f}")
 
 
+def test_what_choosing_costs_at_products_that_nothing_has_learned_from():
+    costs, best = [], []
+    for name in ("hundreds", "fresh"):
+        drawn = tuning_fit.read(DATA / f"h200_{name}.json.xz")
+        _, cost = drawn.choices(drawn.corrected(drawn.estimated(RATES)))
+        costs.append(f"{100 * geometric_mean(cost) - 100:.1f}")
+        best.append(np.array(drawn.cublas) / drawn.least)
+    says("choosing", f"Of {len(best[0])} products", f"of {len(best[1])} others", f"choosing costs {' and '.join(costs)} %",
+         f"is {' and '.join(f'{geometric_mean(x):.2f}' for x in best)} of cuBLAS",
+         f"(least {' and '.join(f'{x.min():.2f}' for x in best)})")
+
+
 def test_what_is_chosen_beside_cublas_behind_another_kernel_and_tuned():
     apart = {gpu: record.read(DATA / f"{gpu}_apart_bench.json") for gpu in ("h200", "h100")}
     drawn, layers = ([[row.share for row in found.of(name)] for found in apart.values()] for name in ("unseen", "models"))
