@@ -9,6 +9,7 @@ from machine_code import listed_each, needs_tools
 from ptx_texts import module
 
 from simlayout import ptx
+from simlayout.errors import MachineError
 from simlayout.machine.ptx.parser.grammar import parse
 from simlayout.machine.ptx.passes.map_fields import map_fields
 
@@ -81,3 +82,13 @@ def test_ptxas_makes_so_many_of_them(tmp_path):
     some = {lines for lines in (*ORDERED, *(program(random) for _ in range(200))) if ADDRESS not in lines}   # 13.5: others
     for lines, opcodes in listed_each([*map(body, some)], tmp_path).items():
         assert Counter(opcode for opcode in opcodes if opcode.split(".")[0] in ("LDS", "STS")) == counted(lines), lines
+
+
+@pytest.mark.parametrize("lines, said", [
+    (one("box_dim", "0, 70000"), "tensormap.replace of .box_dim by 70000, which the field cannot hold"),
+    (one("rank", 256), "tensormap.replace of .rank by 256, which the field cannot hold"),
+    (one("box_dim", "5, 16"), r"tensormap.replace of .box_dim\[5\]: a tensor map has 5 of them"),
+    (one("global_stride", "4, 16", 64), r"tensormap.replace of .global_stride\[4\]: a tensor map has 4 of them")])
+def test_what_no_field_can_hold_is_refused_in_its_line(lines, said):
+    with pytest.raises(MachineError, match=rf"<text>:\d+: .*{said}"):
+        ptx.load(module(body(lines), ["u64", "u32"])).entry().run(1, 1, np.zeros(8, np.uint32), 1)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from simlayout.errors import AddressError
+from simlayout.errors import AddressError, MachineError
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.hazards.touches import Touch
 from simlayout.machine.ptx.maps import FIELDS, MAP_BYTES, MARK
@@ -46,7 +46,12 @@ class MapTwins:
             self.cta.launch.changes += 1
 
     def replace_in_map(self, address, field, value, index=None):
-        """Changes a field of the map at an address; index: which of several."""
+        """Changes a field of the map at an address; index: which of several. MachineError where the field cannot hold it."""
+        type, shape = FIELDS[field].base, FIELDS[field].shape
+        if index is not None and index >= shape[0]:
+            raise MachineError(f"tensormap.replace of .{field}[{index}]: a tensor map has {shape[0]} of them, from 0 on")
+        if value > np.iinfo(type).max:
+            raise MachineError(f"tensormap.replace of .{field} by {value}, which the field cannot hold")
         fields = np.frombuffer(self.read_map(address), FIELDS).copy()
         if index is None:
             fields[field] = value

@@ -33,6 +33,11 @@ FILLS = "zero", "nan"
 """What the outside reads as, by number (PTX ISA: tensormap.replace, .fill_mode)."""
 
 
+KNOWN = {"rank": 5, "elemtype": len(ELEMENTS), "interleave_layout": 1, "swizzle_mode": len(SWIZZLES),
+         "fill_mode": len(FILLS)}
+"""Of the fields that are numbers of something, how many the machine has."""
+
+
 class Maps:
     """The tensor maps of a launch. space: its GlobalSpace.
 
@@ -74,9 +79,10 @@ class Maps:
                                "the argument (what cuTensorMapEncodeTiled encodes is not documented, so it cannot be read)")
         rank, kind = int(fields["rank"]) + 1, int(fields["elemtype"])
         try:
-            if kind >= len(ELEMENTS) or fields["interleave_layout"]:
-                raise MachineError(f"elements of type {kind}, interleaved {fields['interleave_layout']}: the machine has "
-                                   f"types 0 to {len(ELEMENTS) - 1}, not interleaved")
+            for field, known in KNOWN.items():
+                if fields[field] >= known:
+                    raise MachineError(f".{field} {fields[field]}: the machine has 0 to {known - 1}" if known > 1 else
+                                       f".{field} {fields[field]}: the machine has none but 0")
             dims, strides, box, steps = ([int(v) for v in fields[name][:n]] for name, n in (
                 ("global_dim", rank), ("global_stride", rank - 1), ("box_dim", rank), ("element_stride", rank)))
             array = self._array(int(fields["global_address"]), ELEMENTS[kind], dims, strides)
