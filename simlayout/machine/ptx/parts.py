@@ -11,6 +11,7 @@ from simlayout.errors import AddressError
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.lanes import lane_list
 from simlayout.machine.hazards.kinds import error, hazard
+from simlayout.machine.hazards.units import named
 from simlayout.machine.ptx.doubts import PARTED, Doubt
 
 PATIENCE = 4096
@@ -344,5 +345,10 @@ class Parts:
         """Raises the HazardError of a part that stands at a step which needs lanes that are elsewhere."""
         step = self.program.steps[part.at]
         self.stand_at(step)
-        text = f"{step.name} needs lanes that do not come: lanes {lane_list(part.lanes)} are here, {where}"
+        here = self.lanes_of(step, part.lanes)
+        kept = part.lanes & ~here
+        if kept.any():
+            where = f"its guard keeps lanes {lane_list(kept)} from it" + (f", {where}" if len(self.parts) > 1 else "")
+        come = named("lane", np.flatnonzero(here).tolist())
+        text = f"{step.name} needs lanes that do not come: {come} {'is' if here.sum() == 1 else 'are'} here, {where}"
         raise error(hazard("divergence", None, self.place(np.flatnonzero(part.lanes)), what=text))
