@@ -102,3 +102,30 @@ def test_a_plain_address_of_another_cta_is_refused_where_only_the_own_is_allowed
     body = RANKS + "mapa.shared::cluster.u32 %far, %at, %peer; cp.async.ca.shared.global [%far], [%from], 4;" + MEET
     with pytest.raises((MachineError, AddressError), match="another CTA of the cluster"):
         run(body, numbers(1), grid=2, cluster=2)
+
+
+SENT = RANKS + INIT + """
+mad.lo.u32 %out, %lane, 4, %at; st.shared.b32 [%out], %lane; fence.proxy.async.shared::cta; bar.warp.sync -1;
+@%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%mb], BYTES;
+mapa.shared::cluster.u32 %far, %at, %peer; mapa.shared::cluster.u32 %farmb, %mb, WHOSE; add.u32 %far, %far, 1024;
+""" + MEET + "GUARD COPY" + WAIT.format(n=1, parity=0) + MEET
+COPIES = {
+    "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [%far], %lane, [%farmb];": 4,
+    "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%far], [%at], 64, [%farmb];": 64,
+    "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%far], [%from], 64, [%farmb];": 64}
+
+
+@pytest.mark.parametrize("copy", COPIES)
+def test_a_copy_completes_on_no_mbarrier_but_those_of_the_cta_it_goes_to(copy):
+    body = SENT.replace("BYTES", str(COPIES[copy])).replace("GUARD", "@%p1").replace("COPY", copy)
+    assert not run(body.replace("WHOSE", "%peer"), numbers(16), grid=2, cluster=2)[1].hazards
+    for wrong in (body.replace("WHOSE", "%rank"), body.replace("WHOSE", "%peer").replace("[%farmb]", "[%mb]")):
+        with pytest.raises(HazardError, match="copies to CTA 0 of the cluster, and names an mbarrier of CTA 1"):
+            run(wrong, numbers(16), grid=2, cluster=2)
+
+
+@pytest.mark.parametrize("value, collide", [("%lane", True), ("%rank", False)])
+def test_lanes_that_send_different_values_to_one_place_collide(value, collide):
+    body = SENT.replace("BYTES", "128").replace("GUARD", "").replace("COPY", [*COPIES][0].replace("%lane", value))
+    hazards = run(body.replace("WHOSE", "%peer"), numbers(1), grid=2, cluster=2, hazards="report")[1].hazards
+    assert [hazard.kind for hazard in hazards] == ["collision"] * collide

@@ -113,3 +113,10 @@ def test_lanes_that_end_need_not_wait():
     body = f"{COPY} cp.async.commit_group; setp.lt.u32 %p1, %lane, 8; @%p1 exit; cp.async.wait_group 0; "
     out, trace = run(body + "ld.shared.b32 %word, [%at]; st.global.b32 [%to], %word;")
     assert out[8:32].tolist() == SOURCE[32::4].tolist() and not trace.hazards
+
+
+@pytest.mark.parametrize("before", ["", "bar.sync 0;"])
+def test_lanes_that_copy_different_values_to_one_place_collide_whatever_comes_before_their_wait(before):
+    copy = COPY.replace("%at", "smem")
+    out, trace = run(f"{copy} cp.async.commit_group; {before} cp.async.wait_group 0; bar.warp.sync -1;")
+    assert [hazard.kind for hazard in trace.hazards] == ["collision"]

@@ -67,3 +67,51 @@ def test_a_wait_that_looks_at_a_clock_ends_when_its_time_has_passed_and_is_a_dea
             launched(give, wait)
     everyone = give.replace("@%p4 ", "")
     assert not launched(everyone, wait).hazards
+
+
+EXPECT = "@%p1 mbarrier.expect_tx.relaxed.cta.shared.b64 [%r6], 16;"
+FETCH = "@%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r5+512], [given], 16, [%r6];"
+COPY = "cp.async.ca.shared.global [%r2+512], [given], 4;"
+COPIED = "cp.async.mbarrier.arrive{}.shared.b64 [%r6];"
+
+
+def asked(*lines):
+    """The hazards where all threads of two warps do this, to whose mbarrier 64 arrive."""
+    text = module(TEXT.format(give="", take="\n".join(lines)), before=".shared .align 16 .b8 buffer[1032];"
+                  ".global .align 16 .b32 given[8] = {1, 2, 3};").replace("ld.shared.u32 %r4, [%r3];", "")
+    return sl.ptx.load(text).entry().run(1, 64, hazards="report").hazards
+
+
+@pytest.mark.parametrize("more", [(EXPECT, FETCH), (COPY, COPIED.format(""))])
+def test_a_phase_is_asked_for_more_before_the_thread_arrives_since_it_may_be_complete_behind(more):
+    assert not asked(*more, ARRIVE.format(""), WAIT.format(""))
+    assert not asked(*more, "bar.sync 0;", "@!%p1", ARRIVE.format(""), "@%p1", ARRIVE.format(""), WAIT.format(""))
+    assert {hazard.kind for hazard in asked(ARRIVE.format(""), *more, WAIT.format(""))} & {"bad mbarrier", "early exit"}
+
+
+def test_whoever_arrives_after_that_for_sure_keeps_the_phase_open():
+    others = "setp.lt.u32 %p4, %r1, 32; setp.eq.u32 %p1, %r1, 32;"       # the other warp, which goes on first
+    first = [others, "@!%p4", ARRIVE.format(""), EXPECT, FETCH]
+    assert not asked(*first, "bar.sync 0;", "@%p4", ARRIVE.format(""), WAIT.format(""))
+    found, = asked(*first, "bar.arrive 1, 64;", "@%p4", ARRIVE.format(""), WAIT.format(""))
+    assert found.kind == "bad mbarrier" and "phase 0 of mbarrier 1024, which may be complete by then" in found.text
+
+
+def test_bytes_that_are_still_to_come_keep_the_phase_open():
+    announced = "@%p1 mbarrier.arrive.expect_tx.shared.b64 _, [%r6], 16; @!%p1 mbarrier.arrive.shared.b64 _, [%r6];"
+    assert not asked(announced, EXPECT, FETCH, FETCH.replace("512", "528"), WAIT.format(""))
+
+
+def test_an_arrival_of_copies_that_is_counted_in_asks_for_nothing_more():
+    assert not asked(COPY, COPIED.format(".noinc"), WAIT.format(""))
+
+
+def test_bytes_that_nobody_has_announced_are_told_where_all_wait():
+    with pytest.raises(sl.HazardError, match="phase 0 .*, to which 16 bytes have come that nobody has announced"):
+        asked(EXPECT, FETCH.replace("16", "32"), ARRIVE.format(""), WAIT.format(""))
+
+
+def test_who_reads_too_early_what_completes_on_an_mbarrier_is_told_to_wait_for_its_phase():
+    read = "bar.sync 0; ld.shared.u32 %r4, [%r5+512]; st.shared.u32 [%r2], %r4;"
+    found = asked(EXPECT, FETCH, read, ARRIVE.format(""), WAIT.format(""))
+    assert {hazard.kind for hazard in found} == {"early read"} and found[0].text.endswith("wait for that phase before it")

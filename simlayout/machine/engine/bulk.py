@@ -52,7 +52,7 @@ class Load:
     `Mbarrier.loads`; reduce: of a reduction, what becomes of (cells that are there, cells that come).
     """
 
-    arrivals = 0
+    arrivals, counted = 0, False
 
     def __init__(self, instruction, cta, source, rows, touch, reads, tell, reduce=None):
         self.instruction, self.cta, self.source, self.rows, self.touch = instruction, cta, source, rows, touch

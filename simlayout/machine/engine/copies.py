@@ -22,13 +22,14 @@ class Copy:
 
 
 class CopiesArrival:
-    """Arrivals on an mbarrier of lanes whose copies have landed (see `Mbarrier.loads`, also of tell). epoch, clock: of the
-    warp when they were asked for, None where nobody looks for hazards."""
+    """Arrivals on an mbarrier of lanes whose copies have landed (see `Mbarrier.loads`, also of tell and
+    counted). epoch, clock: of the warp when they were asked for, None where nobody looks for hazards."""
 
     bytes, touch = 0, None
 
-    def __init__(self, warp, copies, arrivals, epoch, clock, tell):
+    def __init__(self, warp, copies, arrivals, epoch, clock, tell, counted):
         self.warp, self.copies, self.arrivals, self.epoch, self.clock, self.tell = warp, copies, arrivals, epoch, clock, tell
+        self.counted = counted
 
     def land(self, number, mbarrier):
         """All copies land; returns the clock of the arrivals."""

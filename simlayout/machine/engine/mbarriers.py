@@ -48,8 +48,8 @@ class Mbarrier:
 
     number: phases that are complete; pending: arrivals that the present one lacks; bytes: announced and not yet come;
     loads: what is on its way here, oldest first: called as load.land(phase, address), it brings `load.bytes` bytes and
-    `load.arrivals` arrivals, and gives the clock of those or None. It is the agent of these copies (see `Touch`).
-    tell, of a method or a load: called with what is wrong, as text (`MbarrierTwins.misused`).
+    `load.arrivals` arrivals, and gives the clock of those or None; counted: whether they are of the count. The Mbarrier is
+    the agent of these copies (see `Touch`). tell, of a method or a load: called with what is wrong, see `misused`.
     """
 
     def __init__(self, cta, address, count):
@@ -59,6 +59,7 @@ class Mbarrier:
         self.engine = self.init_serial = self._seen = None
         self.makers, self.fenced = np.empty(0, np.int64), False          # threads; whether theirs was a fence.mbarrier_init
         self._told = []                                  # (threads, epoch) of those who left a barrier that handed it on
+        self._late = []          # (threads, epoch, tell): who asked for more in this phase, after which nobody has arrived
         if cta.shadow is not None:
             self.engine = cta.clocks.engine()
             self._seen = np.zeros(cta.clocks.threads, bool)              # who is known to come after the init
@@ -71,11 +72,12 @@ class Mbarrier:
         """What an arrival returns: the number of the phase, and below it what the phase lacks before that arrival."""
         return self.number << STATE_BITS | self.pending
 
-    def arrive(self, arrivals, bytes, clock, tell, drop=False, fences=None):
+    def arrive(self, arrivals, bytes, clock, tell, drop=False, fences=None, knows=None):
         """Announces bytes; then `arrivals` arrive, with this clock (None if it orders nothing) and these fences. drop: for
-        the last time."""
+        the last time; knows: the clock of who arrives, None where nobody looks for hazards."""
         self.announce(bytes, tell)
         self.present.fences = both(self.present.fences, fences)
+        self._come_behind(knows)
         self._arrived(arrivals, clock, tell, drop)
 
     def _arrived(self, arrivals, clock, tell, drop=False):
@@ -94,6 +96,8 @@ class Mbarrier:
         load = self.loads.pop(0)
         clock = load.land(self.number + 1, self.address)
         self.announce(-load.bytes, load.tell)
+        if load.counted:
+            self._come_behind(clock)
         self._arrived(load.arrivals, clock, load.tell)
 
     def complete(self, bytes, tell):
@@ -111,9 +115,26 @@ class Mbarrier:
         if abs(self.bytes) > MOST:
             tell(f"makes it {self.bytes} bytes announced on {self} in one phase, where at most {MOST} may be")
 
+    def asks_for_more(self, warp, lanes, tell):
+        """Lanes (int [n]) make the present phase lack more. It is told where that phase may be complete by then: where no
+        bytes are to come, and no arrival surely comes after this."""
+        if self.engine is not None and not self.bytes:
+            self._late.append((warp.threads(lanes), self.cta.clocks.epochs[warp.number], tell))
+
+    def _come_behind(self, clock):
+        """Those arrive who know what a clock does."""
+        if clock is not None and self._late:
+            met = self.cta.clocks.met
+            self._late = [(threads, epoch, tell) for threads, epoch, tell in self._late
+                          if epoch >= met[threads[0] // LANES] and (clock[0, threads] < epoch).all()]
+
     def _settle(self):
         if self.pending or self.bytes:
             return
+        for _, _, tell in self._late:
+            tell(f"asks for more of phase {self.number} of {self}, which may be complete by then: nobody is sure to arrive "
+                 "after it in this phase (let the same thread arrive behind it)")
+        self._late = []
         self.number, self.pending = self.number + 1, self.count
         self.before, self.present = self.present, Phase()
         self.before.done = True
@@ -165,8 +186,10 @@ class Mbarrier:
     def waiting(self, parity):
         """What a warp waits for, as text."""
         lacks = f"{self.pending} of {self.count} arrivals" if self.pending else ""
-        bytes = f"{self.bytes} bytes" if self.bytes else ""
-        return f"{self} for phase {self.number} (parity {parity}), which lacks {' and '.join(filter(None, (lacks, bytes)))}"
+        bytes = f"{self.bytes} bytes" if self.bytes > 0 else ""
+        lacking = " and ".join(filter(None, (lacks, bytes)))
+        text = f"{self} for phase {self.number} (parity {parity})" + (f", which lacks {lacking}" if lacking else "")
+        return text + (f", to which {-self.bytes} bytes have come that nobody has announced" if self.bytes < 0 else "")
 
 
 @dataclass(frozen=True)
@@ -241,7 +264,7 @@ class MbarrierTwins(WarpPart):
         states, mbarrier = np.zeros(LANES, np.uint64), self.mbarrier_at(instruction, at, lanes, cta)
         if mbarrier is None:
             return states
-        clock = None if cta.shadow is None else cta.clocks.release(self.threads(lanes))
+        clock = knows = None if cta.shadow is None else cta.clocks.release(self.threads(lanes))
         outside = cta is not self.cta and arrival.reach < CLUSTER        # who waits there is not in its scope
         if cta is not self.cta and clock is not None and not arrival.relaxed and not outside:
             cta.visitors |= {int(t): (int(clock[0, t]), self.place(lanes, instruction)) for t in self.threads(lanes)}
@@ -254,7 +277,7 @@ class MbarrierTwins(WarpPart):
         clock = None if outside else clock
         fences = None if clock is None or arrival.relaxed else self.fences(lanes)
         mbarrier.arrive(int(counts.sum()), int(np.broadcast_to(expect, LANES)[lanes].sum()), clock,
-                        self.tells_of(instruction, lanes), arrival.drop, fences)
+                        self.tells_of(instruction, lanes), arrival.drop, fences, knows)
         return states
 
     def mbarrier_expect(self, address: PerLane, bytes: PerLane, cta: int | None = None) -> None:
@@ -267,6 +290,7 @@ class MbarrierTwins(WarpPart):
             if mbarrier is not None and total < 0:
                 mbarrier.complete(-total, tell)
             elif mbarrier is not None:
+                mbarrier.asks_for_more(self, lanes, tell)
                 mbarrier.announce(total, tell)
 
     @waits

@@ -20,7 +20,7 @@ class AsyncStore:
     `SharedMemory.store`; touch: the Touch of its bytes, None where nobody looks for hazards; update: what becomes of what is
     there, or None."""
 
-    arrivals = 0
+    arrivals, counted = 0, False
 
     def __init__(self, cta, rows, data, touch, update, tell):
         self.cta, self.rows, self.data, self.touch, self.update, self.tell = cta, rows, data, touch, update, tell
@@ -35,6 +35,8 @@ class AsyncStore:
         if self.touch is not None:
             self.touch.number = number
             self.cta.shadow.land(self.touch, (self.touch.site, self.touch.caller))
+            if self.update is None:
+                self.touch.warp.collide(self.cta, self.touch, self.cta.shared.load(self.rows, nbytes), self.data)
 
 
 class PeerTwins(WarpPart):

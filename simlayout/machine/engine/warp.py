@@ -164,9 +164,11 @@ class Warp(Lanes, Polling, MbarrierTwins, BulkTwins, WarpgroupTwins, PeerTwins, 
             left = cta.shared.load(rows, data.shape[1])
             touch.same = None if held is None else left == held          # where lanes collide, of what the last one stored
             cta.shadow.write(touch)
-            self._collide(cta, touch, left, data)
+            self.collide(cta, touch, left, data)
 
-    def _collide(self, cta, touch, left, data):
+    def collide(self, cta: Any, touch: Touch, left: np.ndarray, data: np.ndarray) -> None:
+        """Tells the shadow of a CTA where something else is left, uint8 [n, nbytes], than lanes have stored: another
+        lane's."""
         lost = left != data
         if not lost.any():
             return
@@ -230,18 +232,20 @@ class Warp(Lanes, Polling, MbarrierTwins, BulkTwins, WarpgroupTwins, PeerTwins, 
             epochs[self.number] = later
             for access in copy.sources:
                 access.epoch = now
-        if not copy.there:
-            self.cta.shared.store(copy.rows, copy.data)
-            if copy.touch is not None:
-                self._collide(self.cta, copy.touch, self.cta.shared.load(copy.rows, copy.data.shape[1]), copy.data)
+        self._put(copy)
 
     def bring_copies(self) -> None:
         """The data of all copies under way is in shared memory from now on, as by then it mostly is on a GPU; who reads it
         before a wait has covered it is told all the same."""
         for copy in self.copies.under_way():
-            if not copy.there:
-                copy.there = True
-                self.cta.shared.store(copy.rows, copy.data)
+            self._put(copy)
+
+    def _put(self, copy):
+        if not copy.there:
+            copy.there = True
+            self.cta.shared.store(copy.rows, copy.data)
+            if copy.touch is not None:
+                self.collide(self.cta, copy.touch, self.cta.shared.load(copy.rows, copy.data.shape[1]), copy.data)
 
     def copies_arrive(self, address: PerLane, adds: bool = True) -> None:
         """cp.async.mbarrier.arrive: every lane arrives on the mbarrier when all that it has copied so far has landed. adds:
@@ -251,13 +255,15 @@ class Warp(Lanes, Polling, MbarrierTwins, BulkTwins, WarpgroupTwins, PeerTwins, 
             mbarrier, epoch, clock = self.mbarrier_at(instruction, at, lanes), None, None
             if mbarrier is None:
                 continue
+            tell = self.tells_of(instruction, lanes)
+            if adds:
+                mbarrier.asks_for_more(self, lanes, tell)
+                mbarrier.expect(len(lanes))
             if self.cta.shadow is not None:
                 epoch = self.cta.clocks.epochs[self.number]
                 clock = self.cta.clocks.release(self.threads(lanes))
-            if adds:
-                mbarrier.expect(len(lanes))
-            mbarrier.loads.append(CopiesArrival(self, self.copies.under_way(self.active), len(lanes), epoch, clock,
-                                                self.tells_of(instruction, lanes)))
+            mbarrier.loads.append(CopiesArrival(self, self.copies.under_way(self.active), len(lanes), epoch, clock, tell,
+                                                not adds))
 
     # ---- barriers ------------------------------------------------------------------------------------------------
 

@@ -14,12 +14,13 @@ from simlayout.wording import counted
 SYNC, SYNC_CLUSTER = "put a bar.sync between them", "put a barrier.cluster between them"
 """What orders two of a CTA; and two of a cluster."""
 
+GROUP, PHASE = "wait for that group in the copying warp, then bar.sync", "wait for that phase before it"
+"""What brings a cp.async; and what completes on an mbarrier."""
+
 KINDS = {
     "unwritten read": ("{second} reads {bytes}, which nothing has written", "store or copy them first"),
-    "early read": ("{second} reads {bytes}, which {first} may still be copying ({detail})",
-                   "wait for that group in the copying warp, then bar.sync"),
-    "write in flight": ("{second} writes {bytes}, to which {first} may still be copying ({detail})",
-                        "wait for that group in the copying warp, then bar.sync"),
+    "early read": ("{second} reads {bytes}, which {first} may still be copying ({detail})", GROUP),
+    "write in flight": ("{second} writes {bytes}, to which {first} may still be copying ({detail})", GROUP),
     "read after write": ("{second} reads {bytes}, which {first} writes{detail}, and nothing orders the two", SYNC),
     "write after read": ("{second} writes {bytes}, which {first} reads{detail}, and nothing orders the two", SYNC),
     "write after write": ("{second} writes {bytes}, which {first} writes too{detail}, and nothing orders the two", SYNC),
@@ -146,6 +147,8 @@ def _told(kind, first, second):
     sentence, fix = KINDS[kind]
     if fix == SYNC and first.cta != second.cta:
         return sentence.replace("{first}", "{first} of CTA {first.cta}"), SYNC_CLUSTER
+    if fix == GROUP and not first.instruction.startswith(("cp.async.ca.", "cp.async.cg.")):
+        return sentence, PHASE
     return sentence, fix
 
 

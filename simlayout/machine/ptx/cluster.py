@@ -46,6 +46,14 @@ class ClusterTwins:
         where = np.where(where >= SHARED, where - SHARED, where)
         return where % RANK, np.where(where < RANK, self.cta.rank, where // RANK - 1)
 
+    def signals(self, instruction, lane, rank, its):
+        """Tells of a copy by a lane to the CTA of a rank that completes on an mbarrier of the CTA of another, its: PTX asks
+        for one where the bytes land (cp.async.bulk.tensor, .cta_group::1; st.async). None: this CTA."""
+        there, named = (self.cta.rank if one is None else int(one) for one in (rank, its))
+        if there != named:
+            self.misused(instruction, np.array([lane]), f"copies to CTA {there} of the cluster, and names an mbarrier of "
+                         f"CTA {named}: it completes on none but those of CTA {there} (give mapa one rank for both)")
+
     def _check_window(self, where, instruction):
         """Refuses addresses beyond the part of the last CTA that a cluster can have, such as those below 0."""
         outside = self.active & (where >= RANK * (1 + MOST_CTAS))

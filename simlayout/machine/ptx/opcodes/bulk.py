@@ -78,10 +78,8 @@ def _tensor(instruction, names):
         for lane, one in lanes_of(warp):
             tensor_map = warp.tensor_map(int(where(warp)[lane]))
             at, rank = _place(to(warp)[lane])
-            signal, _ = _place(barrier(warp)[lane])
-            multicast = None if rank is None else 1 << rank
-            if ranks is not None:
-                multicast = int(ranks(warp)[lane])
+            signal, its = _place(barrier(warp)[lane])
+            multicast = _to_which(warp, instruction.name, lane, rank, its, ranks)
             warp.stays_within(np.full(LANES, at), tensor_map.box_bytes, "writes", one)
             warp.tma_load(tensor_map, [c(warp) for c in coordinates], at, signal, one, multicast)
 
@@ -109,8 +107,8 @@ def _bytes(instruction, names):
     if spaces[1] != "global":
         return {"run": _bytes_sent(instruction.name, to, of, size, barrier, operation, modifiers[-1]),
                 "within": names.bounds(operands[1])}
-    return {"run": _bytes_to_shared(to, of, size, barrier, number(operands[4], names, "u16") if operands[4:] else None),
-            "within": names.bounds(operands[0])}
+    ranks = number(operands[4], names, "u16") if operands[4:] else None
+    return {"run": _bytes_to_shared(instruction.name, to, of, size, barrier, ranks), "within": names.bounds(operands[0])}
 
 
 def _bytes_to_global(name, to, of, size, operation, type):
@@ -131,7 +129,8 @@ def _bytes_to_global(name, to, of, size, operation, type):
 def _bytes_sent(name, to, of, size, barrier, operation, type):
     def run(warp):
         for lane, one in lanes_of(warp):
-            (at, rank), (signal, _) = _place(to(warp)[lane]), _place(barrier(warp)[lane])
+            (at, rank), (signal, its) = _place(to(warp)[lane]), _place(barrier(warp)[lane])
+            warp.signals(name, lane, rank, its)
             rank = warp.cta.rank if rank is None else rank
             place = warp.own_shared(of(warp), name), int(size(warp)[lane]), at, signal, rank
             warp.stays_within(place[0], place[1], "reads", one)
@@ -143,16 +142,25 @@ def _bytes_sent(name, to, of, size, barrier, operation, type):
     return run
 
 
-def _bytes_to_shared(to, of, size, barrier, ranks):
+def _bytes_to_shared(name, to, of, size, barrier, ranks):
     def run(warp):
         for lane, one in lanes_of(warp):
-            nbytes, (at, rank), (signal, _) = int(size(warp)[lane]), _place(to(warp)[lane]), _place(barrier(warp)[lane])
-            multicast = int(ranks(warp)[lane]) if ranks is not None else None if rank is None else 1 << rank
+            nbytes, (at, rank), (signal, its) = int(size(warp)[lane]), _place(to(warp)[lane]), _place(barrier(warp)[lane])
+            multicast = _to_which(warp, name, lane, rank, its, ranks)
             warp.stays_within(np.full(LANES, at), nbytes, "writes", one)
             for pointer, _ in warp.pointers(of(warp), one, nbytes, "reads", 16):
                 warp.bulk_load(pointer, at, nbytes, signal, one, multicast)
 
     return run
+
+
+def _to_which(warp, name, lane, rank, its, ranks):
+    """The CTAs to which a lane copies, by the bits of an int, None for its own. rank: of the CTA that its address names, its
+    of that of the mbarrier, as `_place` gives them; ranks: what gives a multicast's bits, or None."""
+    if ranks is not None:
+        return int(ranks(warp)[lane])
+    warp.signals(name, lane, rank, its)
+    return None if rank is None else 1 << rank
 
 
 def _place(address):

@@ -83,8 +83,10 @@ def _sent(name, place, values, size, barrier, update):
         columns = [np.ascontiguousarray(value.astype(f"u{size}")) for value in values(warp)]
         data = np.stack(columns, axis=1).view(np.uint8)
         where, ranks = warp.in_cluster(place(warp))
-        signal, _ = warp.in_cluster(barrier(warp))
+        signal, its = warp.in_cluster(barrier(warp))
         outer = warp.active
+        for lane in np.flatnonzero(outer & (its != ranks)).tolist()[:1]:
+            warp.signals(name, lane, ranks[lane], its[lane])
         for rank in np.unique(ranks[outer]).tolist():
             warp.narrow(outer & (ranks == rank))
             warp.peer_store_async(name, where, data, rank, signal, update)
