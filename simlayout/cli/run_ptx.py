@@ -6,6 +6,7 @@ import re
 import shlex
 import sys
 from contextlib import nullcontext, redirect_stdout
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 
@@ -108,9 +109,9 @@ def run(options):
         return 1
     changed = {name: _changed(a) for name, a in arrays.items()}
     wrong = {name: difference(arrays[name].array, wanted, options.tolerance) for name, wanted in expected.items()}
-    saved = _save(targets, arrays, changed)
-    tell(options.json, lambda: _report(entry, options, trace, arrays, changed, wrong, saved),
-         lambda: _text(entry, options, trace, arrays, changed, wrong, saved))
+    saved, found = _save(targets, arrays, changed), _mends(entry, options, trace)
+    tell(options.json, lambda: _report(entry, options, trace, arrays, changed, wrong, saved, found),
+         lambda: _text(entry, options, trace, arrays, changed, wrong, saved, found))
     return 1 if trace.hazards or any(wrong.values()) else 0
 
 
@@ -193,6 +194,8 @@ def _targets(save, arrays):
 
 
 def _executed(entry, options, values):
+    from simlayout.programs.cxx_arrays import cxx_arrays
+    from simlayout.programs.shared_arrays import with_elements
     from simlayout.ptx import LIMIT
 
     block = options.block or entry.required_block
@@ -200,9 +203,21 @@ def _executed(entry, options, values):
         raise SimlayoutError(f"{entry.called} does not tell its block: give --block, as in --block 256 or --block 32,8")
     quiet = redirect_stdout(sys.stderr) if options.json == STDIO else nullcontext()      # what printf of the kernel prints
     with quiet, progress("CTAs") as moved:
-        return entry.run(options.grid, block, *values, shared_bytes=options.shared, cluster=options.cluster,
-                         hazards=options.hazards, progress=moved, together=options.together, arch=options.arch,
-                         limit=options.limit or LIMIT)
+        trace = entry.run(options.grid, block, *values, shared_bytes=options.shared, cluster=options.cluster,
+                          hazards=options.hazards, progress=moved, together=options.together, arch=options.arch,
+                          limit=options.limit or LIMIT)
+    arrays = cxx_arrays(entry, trace, options.shared)
+    return replace(trace, arrays=arrays, hazards=tuple(with_elements(hazard, arrays) for hazard in trace.hazards))
+
+
+def _mends(entry, options, trace):
+    """What would mend the arrays whose declarations are known."""
+    from simlayout.programs.mend import mends
+    from simlayout.programs.uses import Uses
+
+    uses = Uses()
+    uses.add(trace, entry.called)
+    return mends(uses, options.arch or entry.module.arch)
 
 
 def _changed(argument):
@@ -253,12 +268,16 @@ def _launch(entry, options):
     return {"entry": entry.name, "grid": options.grid, "block": block, "shared_bytes": options.shared}
 
 
-def _text(entry, options, trace, arrays, changed, wrong, saved):
+def _text(entry, options, trace, arrays, changed, wrong, saved, mends):
+    from simlayout.programs.report import mend_lines
+
     told = _launch(entry, options)
     lines = [field("entry", entry.called), field("launch", f"grid {by(told['grid'])}, block {by(told['block'])}, "
                                                f"{options.shared} bytes of dynamic shared memory"), ""]
     lines += [cut(line) if line[:6].strip().isdigit() else fit(line)
               for line in trace.listing(options.lines != "shared", ptx=options.lines == "ptx").splitlines()]
+    for mend in mends:
+        lines += ["", *map(fit, mend_lines(mend))]
     counted = [f"{name} {n}" for name, n in trace.totals().items() if n]
     lines += ["", field("wavefronts", ", ".join(counted) or "none of loads and stores of shared memory")]
     for name, array in arrays.items():
@@ -273,13 +292,13 @@ def _described(array, changed):
     return f"{array.dtype} {list(array.shape)}, {changed} of {array.size} elements changed"
 
 
-def _report(entry, options, trace, arrays, changed, wrong, saved):
+def _report(entry, options, trace, arrays, changed, wrong, saved, mends):
     """What `--json` holds."""
     return {**_launch(entry, options), "lines": [line.as_dict() for line in trace.source_lines(ptx=options.lines == "ptx")],
             "accesses": accesses_of(entry, trace),
             "totals": trace.totals(), "total": trace.total().as_dict(),
             "hazards": [h.as_dict() for h in trace.hazards],
-            "notes": trace.notes, "unexpected": wrong, "saved": saved,
+            "mends": [mend.as_dict() for mend in mends], "notes": trace.notes, "unexpected": wrong, "saved": saved,
             "arrays": {name: {"dtype": str(a.array.dtype), "shape": a.array.shape, "changed": changed[name]}
                        for name, a in arrays.items()}}
 

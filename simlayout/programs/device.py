@@ -25,6 +25,7 @@ from simlayout.machine.ptx.module import Module
 from simlayout.machine.ptx.parser.grammar import parse
 from simlayout.machine.ptx.run import Entry
 from simlayout.machine.ptx.space import GlobalSpace
+from simlayout.programs.cxx_arrays import cxx_arrays
 from simlayout.programs.shared_arrays import SharedArray, raised_with_elements, with_elements
 from simlayout.progress import Console
 
@@ -323,6 +324,8 @@ class SimulatedDevice:
         with self._progress(name or entry.name) as moved, raised_with_elements(arrays):
             trace = entry.run(grid, block, *values, shared_bytes=shared_bytes, cluster=cluster, together=together,
                               hazards=self.hazards if watched else "off", arch=self.arch, progress=moved)
+        if not any(array.file for array in arrays):           # Numba has declared none: CUDA C++ is read off its source
+            arrays = cxx_arrays(entry, trace, shared_bytes) or arrays
         if arrays or trace.hazards:
             trace = replace(trace, arrays=arrays, hazards=tuple(with_elements(one, arrays) for one in trace.hazards))
         launched = Launched(name or entry.name, grid, block, shared_bytes, perf_counter() - Console.waited - start,

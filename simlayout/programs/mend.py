@@ -5,7 +5,6 @@ and the bank model says what that costs. So each candidate is judged by all acce
 best is proposed, as an edit of the source.
 """
 
-import linecache
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
@@ -13,7 +12,8 @@ from math import prod
 import numpy as np
 
 from simlayout.hardware import analyze
-from simlayout.programs.declarations import Declaration, Edit, NoEdit, Replacement, edits
+from simlayout.programs.declarations import Edit, NoEdit, Replacement, edits
+from simlayout.programs.shared_arrays import declaration_at
 from simlayout.programs.uses import Use, Uses
 
 MOST_STATIC = 48 << 10
@@ -114,7 +114,7 @@ def _mend(group, arch):
     about = first.file, first.line
     seen = "" if not any(use.others for use in group) else "its accesses are known only in part"
     try:
-        declaration = Declaration("".join(linecache.getlines(first.file)), first.line)
+        declaration = declaration_at(first.file, first.line)
     except NoEdit as error:
         return Mend(*about, "", kernels, now, now, why=str(error))
     tried = [one for one in candidates(first.shape, first.itemsize) if all(_fits(one, use) for use in group)]
@@ -129,7 +129,7 @@ def _mend(group, arch):
         except NoEdit as error:
             why = str(error)
             continue
-        told = "; ".join(filter(None, (_stands_for(declaration, one, first.shape), seen)))
+        told = "; ".join(filter(None, (_stands_for(declaration, one, first.shape), seen, first.unseen)))
         grown = max((one.elements(use.shape) - prod(use.shape)) * use.itemsize for use in group)
         return Mend(*about, declaration.name, kernels, now, left, grown, edits(declaration.source, replacements), told,
                     replacements)
@@ -147,6 +147,9 @@ def _fits(one, use):
     if one.kind == "pad" and one.dim >= len(use.shape) or (one.kind == "skew") != (len(use.shape) == 1):
         return False
     if one.kind == "swizzle" and use.shape[-1] & (use.shape[-1] - 1):
+        return False
+    moved = use.itemsize * (one.by * prod(use.shape[one.dim + 1:]) if one.kind == "pad" else 1)
+    if use.aligned > use.itemsize and moved % use.aligned:
         return False
     return one.elements(use.shape) * use.itemsize + use.beside <= MOST_STATIC
 

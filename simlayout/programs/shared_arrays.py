@@ -14,6 +14,7 @@ import numpy as np
 from simlayout.errors import HazardError
 from simlayout.machine.hazards.kinds import Hazard
 from simlayout.machine.hazards.units import in_shared
+from simlayout.programs.cxx_declarations import CxxDeclaration, declarations
 from simlayout.programs.declarations import Declaration, NoEdit
 from simlayout.wording import counted
 
@@ -21,7 +22,9 @@ from simlayout.wording import counted
 @dataclass(frozen=True)
 class SharedArray:
     """An array in shared memory: its PTX symbol, where it begins, in bytes, and how many they are; file, line and shape (of
-    elements) that its source declares, "", 0 and () where no library has told them."""
+    elements) that its source declares, "", 0 and () where nothing tells them; aligned: bytes at whose multiples its rows
+    have to begin, because instructions of that width access them; unseen: what is not among the accesses that a Trace keeps
+    addresses of, as words."""
 
     symbol: str
     offset: int
@@ -29,6 +32,8 @@ class SharedArray:
     file: str = ""
     line: int = 0
     shape: tuple[int, ...] = ()
+    aligned: int = 1
+    unseen: str = ""
 
 
 def with_elements(hazard: Hazard, arrays: Sequence[SharedArray]) -> Hazard:
@@ -64,7 +69,7 @@ def raised_with_elements(arrays: Sequence[SharedArray]) -> Iterator[None]:
 def _elements(name, array, bytes):
     """"tile[0, 3]", or "tile[0, 3] and 2 more elements"."""
     which = np.unique((np.array(bytes) - array.offset) // (array.bytes // prod(array.shape)))
-    index = ", ".join(map(str, np.unravel_index(which[0], array.shape)))
+    index = (", " if array.file.endswith(".py") else "][").join(map(str, np.unravel_index(which[0], array.shape)))
     more = f" and {counted(len(which) - 1, 'more element')}" if len(which) > 1 else ""
     return f"{name}[{index}]{more}"
 
@@ -73,6 +78,17 @@ def _elements(name, array, bytes):
 def name_of(file: str, line: int) -> str:
     """The name of the array that a line of a source declares in shared memory, "" where that is not to be seen."""
     try:
-        return Declaration("".join(linecache.getlines(file)), line).name
+        return declaration_at(file, line).name
     except NoEdit:
         return ""
+
+
+def declaration_at(file: str, line: int) -> Declaration | CxxDeclaration:
+    """What a line of a source declares in shared memory. Raises NoEdit where that is not one array."""
+    source = "".join(linecache.getlines(file))
+    if file.endswith(".py"):
+        return Declaration(source, line)
+    found = [one for one in declarations(source) if one.line == line]
+    if len(found) != 1:
+        raise NoEdit(f"line {line} does not declare one array in shared memory")
+    return found[0]

@@ -17,7 +17,7 @@ class Use:
     """What was done to one array. file, line: where it is declared; shape: of elements; itemsize: bytes of one; beside: most
     bytes of other arrays that a kernel has beside it; kernels: {name: None}; seen: {instruction: {bytes: times}}, the key
     the addresses of 32 lanes from the array's start, int32, and whether each is active; others: warp instructions of which
-    no more than their number is known."""
+    no more than their number is known; aligned, unseen: as of its SharedArray."""
 
     file: str
     line: int
@@ -27,6 +27,8 @@ class Use:
     kernels: dict[str, None] = field(default_factory=dict)
     seen: dict[str, dict[bytes, int]] = field(default_factory=dict)
     others: int = 0
+    aligned: int = 1
+    unseen: str = ""
 
     def add(self, instruction: str, addresses: np.ndarray, active: np.ndarray, times: np.ndarray) -> None:
         """Patterns int [n, 32], bytes from the array's start; bool [n, 32]; int [n]."""
@@ -62,6 +64,7 @@ class Uses:
             use = self._use(array)
             use.beside = max(use.beside, total - array.bytes)
             use.kernels[kernel] = None
+            use.aligned, use.unseen = max(use.aligned, array.aligned), use.unseen or array.unseen
             for patterns in trace.patterns:
                 low = np.where(patterns.active, patterns.addresses, np.iinfo(np.int32).max).min(axis=1)
                 high = np.where(patterns.active, patterns.addresses, -1).max(axis=1)

@@ -203,6 +203,13 @@ def test_run_prints_the_listing_the_wavefronts_and_what_changed(capsys):
         assert part in text
 
 
+def test_run_proposes_the_edit_that_mends_an_array_of_the_source(capsys, folder):
+    assert ("transpose.cu:2: excess 3968 of tile; this makes it 0, 128 bytes more:\n"
+            "  line 2: __shared__ float tile[32][32 + 1];\n\nwavefronts") in printed(capsys, *TRANSPOSED)
+    (mend,) = answered(capsys, *TRANSPOSED)["mends"]
+    assert (mend["name"], mend["excess"], mend["left"], mend["edits"][0]["line"]) == ("tile", 3968, 0, 2)
+
+
 def test_run_answers_the_same_as_json_beside_the_text_or_in_its_place(capsys, folder):
     found = answered(capsys, *TRANSPOSED)
     printed(capsys, *TRANSPOSED, "--json", "answer.json")

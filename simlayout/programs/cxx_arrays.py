@@ -1,0 +1,102 @@
+"""The arrays in shared memory of a kernel of CUDA C++, as its source declares them."""
+
+import linecache
+import re
+from collections.abc import Iterator
+
+import numpy as np
+
+from simlayout.machine.arithmetic.carriers import width_of
+from simlayout.machine.engine.listing import line_text
+from simlayout.machine.engine.trace import Trace
+from simlayout.machine.ptx.run import Entry
+from simlayout.machine.ptx.syntax import Instruction, Integer
+from simlayout.programs.cxx_declarations import CxxDeclaration, declarations, symbol_name
+from simlayout.programs.shared_arrays import SharedArray
+
+_VECTORS = {"v2": 2, "v4": 4, "v8": 8}
+
+_WHOLE = {"wgmma", "tcgen05", "cp.async.bulk", "cp.reduce"}
+"""What takes a tile of shared memory by its address: its rows lie as the instruction wants them."""
+
+COPIES = "copies by cp.async are not in these numbers"
+
+MATRIX_ROW = 16
+"""Bytes of a row that ldmatrix, stmatrix and wmma move, and to which it has to be aligned (PTX ISA, ldmatrix)."""
+
+
+def cxx_arrays(entry: Entry, trace: Trace, dynamic_bytes: int) -> tuple[SharedArray, ...]:
+    """The SharedArrays of a launch, with file, line and shape where its source tells them: of arrays that are declared with
+    a size, and of one `extern` array of the dynamic_bytes that the launch gives.
+
+    Empty where instructions take tiles of shared memory as a whole.
+    """
+    if not entry.static_shared and not dynamic_bytes:
+        return ()
+    instructions = {one.line: one for one in _instructions(entry)}
+    if any(one.name.startswith(tuple(_WHOLE)) for one in instructions.values()):
+        return ()
+    copied = max((_copied(one) for one in instructions.values()), default=1)
+    executed: dict[str, set[int]] = {}
+    for file, line in trace.executed:
+        executed.setdefault(file, set()).add(line)
+    placed = dict(entry.shared_variables)
+    variables = {**entry.module.syntax.variables, **entry.function.variables}
+    extern = [name for name, one in variables.items() if one.space == "shared" and one.extern]
+    if entry.has_dynamic_shared and len(extern) == 1:
+        placed[extern[0]] = entry.program.dynamic_at, dynamic_bytes
+    made = []
+    for symbol, (offset, nbytes) in placed.items():
+        file, declared = _declared(symbol_name(symbol), executed)
+        shape = declared.shape(nbytes, _arguments(entry)) if declared is not None else ()
+        if declared is not None and shape:
+            aligned = max([copied, *_widths(offset, nbytes, trace, instructions)])
+            unseen = COPIES if copied > 1 else ""
+            made.append(SharedArray(symbol, offset, nbytes, file, declared.line, shape, aligned, unseen))
+    return tuple(made)
+
+
+def _instructions(entry) -> Iterator[Instruction]:
+    for name in entry.functions:
+        yield from (one for one in entry.module.syntax.functions[name].body or () if isinstance(one, Instruction))
+
+
+def _arguments(entry):
+    """Of the kernel's template, as text."""
+    found = re.search(r"<(.*)>$", entry.called)
+    return tuple(each.strip() for each in found[1].split(",")) if found else ()
+
+
+def _declared(name, executed):
+    """(file, CxxDeclaration) of the one array of a name whose block has lines that were executed; ("", None) else."""
+    found: list[tuple[str, CxxDeclaration]] = []
+    for file, lines in executed.items():
+        if not file.endswith(".py") and line_text(file, min(lines)):
+            found += [(file, one) for one in declarations("".join(linecache.getlines(file)))
+                      if one.name == name and not lines.isdisjoint(one.lines())]
+    return found[0] if len(found) == 1 else ("", None)
+
+
+def _widths(offset, nbytes, trace, instructions):
+    """Bytes that the instructions access at once which touched an array."""
+    for seen in trace.patterns:
+        inside = seen.active & (seen.addresses >= offset) & (seen.addresses < offset + nbytes)
+        if np.any(inside) and seen.ptx_line in instructions:
+            yield _width(instructions[seen.ptx_line])
+
+
+def _width(instruction):
+    if instruction.opcode in ("ldmatrix", "stmatrix", "wmma"):
+        return MATRIX_ROW
+    if instruction.opcode not in ("ld", "st"):
+        return 1
+    count = next((_VECTORS[one] for one in instruction.modifiers if one in _VECTORS), 1)
+    return count * width_of(instruction.modifiers[-1]) // 8
+
+
+def _copied(instruction):
+    """Bytes of a cp.async; 1 of all else."""
+    if not instruction.name.startswith("cp.async.c") or len(instruction.operands) < 3:
+        return 1
+    size = instruction.operands[2]
+    return size.value if isinstance(size, Integer) else 1

@@ -1,0 +1,164 @@
+"""Arrays in shared memory of CUDA C++: how their declarations are read, and that an edit does what is said of it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from nvcc import needs_nvcc, ptx_of
+
+import simlayout as sl
+from simlayout.programs.cxx_arrays import cxx_arrays
+from simlayout.programs.cxx_declarations import declarations, symbol_name
+from simlayout.programs.declarations import NoEdit, replaced
+from simlayout.programs.mend import mends
+from simlayout.programs.shared_arrays import with_elements
+from simlayout.programs.uses import Uses
+
+ROWS = """
+template <typename T, int ROWS, int COLS>
+__global__ void sums(const T *x, T *y)
+{
+    __shared__ T t[ROWS][COLS];  // walked along
+    for (int i = threadIdx.x; i < ROWS * COLS; i += 32) t[i / COLS][i % COLS] = x[i];
+    __syncthreads();
+    T sum = 0;
+    for (int c = 0; c < COLS; ++c) sum += t[threadIdx.x][c];
+    y[threadIdx.x] = sum;
+}
+template __global__ void sums<float, 32, 64>(const float *, float *);
+"""
+PAIRS = """
+extern __shared__ int keys[];
+__global__ void pairs(int *x, int n)
+{
+    int t = threadIdx.x;
+    keys[t] = x[t];
+    keys[t + n] = x[t + n];
+    __syncthreads();
+    x[t] = keys[2 * t] - keys[2 * t + 1 - 1 + (n > 0)];
+}
+"""
+MATRIX = """
+#include <mma.h>
+using namespace nvcuda;
+#define K 64
+__global__ void product(const half *a, float *c)
+{
+    __shared__ __align__(32) half s[16][K];
+    for (int i = threadIdx.x; i < 16 * K; i += 32) s[i / K][i % K] = a[i];
+    __syncthreads();
+    wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> x;
+    wmma::fragment<wmma::matrix_b, 16, 16, 16, half, wmma::col_major> y;
+    wmma::fragment<wmma::accumulator, 16, 16, 16, float> d;
+    wmma::fill_fragment(d, 0.0f);
+    wmma::load_matrix_sync(x, &s[0][16], K);
+    wmma::load_matrix_sync(y, &s[0][32], K);
+    wmma::mma_sync(d, x, y, d);
+    wmma::store_matrix_sync(c, d, 16, wmma::mem_row_major);
+}
+"""
+
+
+def launched(text, folder, grid, block, *args, shared_bytes=0):
+    """(its Mend, the excess of all) of a launch of the kernel of a source."""
+    entry = sl.ptx.load(ptx_of(text, folder, "-lineinfo")).entry()
+    trace = entry.run(grid, block, *args, shared_bytes=shared_bytes)
+    uses = Uses()
+    uses.add(replace(trace, arrays=cxx_arrays(entry, trace, shared_bytes)), entry.called)
+    found = mends(uses, "sm_90")
+    return (found[0] if found else None), trace.total().excess
+
+
+# ---- the edit, compiled and run ----------------------------------------------------------------------------------------
+
+@needs_nvcc
+def test_a_row_for_each_thread_is_mended_by_one_more_column_whose_run_has_what_was_said(tmp_path):
+    x, y, again = np.arange(2048, dtype=np.float32), np.zeros(32, np.float32), np.zeros(32, np.float32)
+    mend, before = launched(ROWS, tmp_path, 1, 32, x, y)
+    assert (mend.name, mend.line, mend.excess, mend.left, mend.bytes) == ("t", 5, before, 0, 128)
+    assert [e.after for e in mend.edits] == ["__shared__ T t[ROWS][COLS + 1];  // walked along"]
+    none, after = launched(replaced(ROWS, mend.replacements), tmp_path, 1, 32, x, again)
+    assert none is None and after == 0 and (again == y).all() and (y == x.reshape(32, 64).sum(1)).all()
+
+
+@needs_nvcc
+def test_dynamic_shared_memory_is_skewed_at_all_its_indices_and_the_launch_gives_more(tmp_path):
+    x = np.random.default_rng(0).integers(0, 99, 256).astype(np.int32)
+    y, again = x.copy(), x.copy()
+    mend, before = launched(PAIRS, tmp_path, 1, 128, y, 128, shared_bytes=1024)
+    assert (mend.excess, mend.name, mend.bytes) == (before, "keys", 28) and mend.left < before
+    assert mend.why == "which the launch gives as dynamic shared memory"
+    _, after = launched(replaced(PAIRS, mend.replacements), tmp_path, 1, 128, again, 128, shared_bytes=1024 + mend.bytes)
+    assert after == mend.left and (again == y).all()
+
+
+@needs_nvcc
+def test_rows_that_wmma_loads_stay_aligned_and_its_pitch_is_named(tmp_path):
+    a, c, again = np.arange(1024).astype(np.float16) / 64, np.zeros(256, np.float32), np.zeros(256, np.float32)
+    mend, before = launched(MATRIX, tmp_path, 1, 32, a, c)
+    assert (mend.excess, mend.left, mend.bytes) == (before, 0, 256)
+    assert mend.why == "wmma's ldm on line 14 grows by 8 too; wmma's ldm on line 15 grows by 8 too"
+    text = replaced(MATRIX, mend.replacements).replace("], K);", "], K + 8);")
+    assert launched(text, tmp_path, 1, 32, a, again) == (None, 0) and (again == c).all()
+
+
+@needs_nvcc
+def test_a_hazard_names_the_elements_of_the_array(tmp_path):
+    entry = sl.ptx.load(ptx_of(ROWS.replace("    __syncthreads();\n", ""), tmp_path, "-lineinfo")).entry()
+    trace = entry.run(1, 32, np.zeros(2048, np.float32), np.zeros(32, np.float32), hazards="report")
+    texts = [str(with_elements(hazard, cxx_arrays(entry, trace, 0))) for hazard in trace.hazards]
+    assert texts and all("t[" in text and "][" in text for text in texts)
+
+
+# ---- what is read ------------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("declared, nbytes, shape", [
+    ("__shared__ float t[8][4];", 128, (8, 4)),
+    ("#define N 8\n#define M (N / 2)\n__shared__ float t[N][M + 1];", 160, (8, 5)),
+    ("constexpr int N = 1 << 4;\n__shared__ double a[2], t[N];", 128, (16,)),
+    ("static const unsigned N = 8u;\nstatic __shared__ __align__(16) half t[N][2 * N];", 256, (8, 16)),
+    ("extern __shared__ unsigned long long t[];", 64, (8,)),
+    ("__shared__ Pair t[4][2];", 96, (4, 2)),                    # of a type that is not known: 12 bytes each
+    ("__shared__ float t[UNKNOWN][4];", 128, (8, 4)),
+    ("__shared__ Pair t[UNKNOWN];", 96, ()),                     # two unknown numbers
+    ("__shared__ float t[8][4];", 130, ()),                      # something else than it seems
+    ("__shared__ float t[f(8)][4];", 128, (8, 4)),
+])
+def test_shapes_follow_from_the_declaration_and_its_bytes(declared, nbytes, shape):
+    (one,) = [one for one in declarations(declared) if one.name == "t"]
+    assert one.shape(nbytes) == shape
+
+
+def test_arguments_of_the_template_give_types_and_lengths():
+    (one,) = declarations("template <typename T, int N = 3> __global__ void k() { __shared__ T t[N][N]; }")
+    assert one.shape(32, ("double", "2")) == (2, 2) and one.shape(32) == ()
+
+
+@pytest.mark.parametrize("text", ["// __shared__ float t[8];", "/* __shared__ float t[8]; */",
+                                  'char *s = "__shared__ float t[8];";', "__shared__ float t;"])
+def test_what_is_no_declaration_of_an_array_is_not_taken_for_one(text):
+    assert declarations(text) == []
+
+
+def test_every_index_is_swizzled_or_none():
+    text = "__global__ void k() { __shared__ int t[8][8]; t[y + 1][x] = s.t[0][0] + t [y] [x ^ 1]; }\nint t[2][2];"
+    (one,) = declarations(text)
+    assert replaced(text, one.swizzled((8, 8), 0)) == text.replace("[y + 1][x]", "[y + 1][x ^ (y + 1)]").replace(
+        "[y] [x ^ 1]", "[y] [(x ^ 1) ^ y]")
+    (whole,) = declarations("__global__ void k() { __shared__ int t[8][8]; f(t); }")
+    with pytest.raises(NoEdit, match="t is used as a whole on line 1"):
+        whole.swizzled((8, 8), 0)
+    assert whole.stands_for((8, 8), 1, 1) == "t is used as a whole on line 1: a pitch that is computed there grows too"
+
+
+@pytest.mark.parametrize("size, padded", [("32", "32 + 1"), ("N + 1", "N + 1 + 1"), ("1 << 5", "(1 << 5) + 1")])
+def test_padding_adds_to_the_length_as_it_is_written(size, padded):
+    (one,) = declarations(text := f"__shared__ float t[8][{size}];")
+    assert replaced(text, one.padded((8, 32), 1, 1)) == f"__shared__ float t[8][{padded}];"
+
+
+@pytest.mark.parametrize("symbol, name", [("_ZZ9attentionPK6__halfS1_S1_PfiE2qs", "qs"), ("tile", "tile"),
+                                          ("_ZZ4sumsIfLi32ELi64EEvPKT_PS0_E1t", "t"), ("_ZN3abc4tileE", "tile"),
+                                          ("_ZZ1kvE4tile_0", "tile"), ("_ZZ1kvE5a1234", "a1234")])
+def test_the_name_of_a_symbol_is_its_last_one(symbol, name):
+    assert symbol_name(symbol) == name
