@@ -99,8 +99,12 @@ def test_a_barrier_orders_nothing_that_a_warp_did_which_has_ended_and_that_is_sa
     hazard, = run(left_behind, 1, 64, np.zeros(32, np.uint32), shared_bytes=128, hazards="report").hazards
     assert hazard.kind == "read after write"
     assert "writes before it ended (a barrier orders only what threads did that come to it), and nothing" in str(hazard)
+    line = left_behind.__code__.co_firstlineno + 6
+    assert str(hazard).endswith(
+        f": let warp 1 come to the bar.sync of test_machine_barriers.py:{line}, which it ended without")
     hazard, = run(never_met, 1, 64, np.zeros(32, np.uint32), shared_bytes=128, hazards="report").hazards
     assert "which st.shared.b32 of warp 0, lanes 0-31" in str(hazard) and "before it ended" not in str(hazard)
+    assert str(hazard).endswith("nothing orders the two: put a bar.sync between them")
 
 
 def test_an_arrival_with_a_count_where_others_wait_without_one_is_refused():

@@ -64,9 +64,16 @@ class Barrier:
         else:
             for warp in here:
                 self._known.arrive(warp, warp is here[-1])
+            if here:
+                self._tell_missing(here)
         self._here, self.arrived, self.opened = [], 0, self.opened + 1
         self.cta.meetings += 1
         self.cta.tell("barrier", f"bar.sync {self.id}")
+
+    def _tell_missing(self, here):
+        """The warps that have ended did not come to where the others have met."""
+        missing = {*range(self.cta.threads_padded // LANES)} - {warp.warp_index for warp in here}
+        self.cta.launch.log.missed(self.cta.index, missing, here[0].site)
 
     def leave(self, warp):
         """The warp goes on, and knows what the others did before they arrived."""

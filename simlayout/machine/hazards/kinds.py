@@ -62,6 +62,17 @@ KINDS = {
 }
 """Kind -> (sentence, fix). In the sentence `first` and `second` are the two Places, in the order that the name tells."""
 
+_UPDATE = "as one line does both, make it an atomic (atom.add), or "
+_ROUNDS = " between its read and its write, and between rounds of a loop"
+ONE_LINE = {"read after write": f"{_UPDATE}put a bar.sync{_ROUNDS}", "write after read": f"{_UPDATE}put a bar.sync{_ROUNDS}",
+            "write after write": f"{_UPDATE}let one thread write each place, or put a bar.sync between rounds of a loop",
+            "lane race": f"{_UPDATE}put a {LANES_SYNC}{_ROUNDS}",
+            "global race": f"{_UPDATE}let one thread touch each byte"}
+"""Kind -> fix where one line does both, as `bins[i] += 1` reads and writes."""
+
+ORDERED = {"read after write", "write after read", "write after write", "lane race"}
+"""Kinds that a barrier of the CTA mends."""
+
 MODES = "raise", "report", "off"
 
 @dataclass(frozen=True)
@@ -143,13 +154,22 @@ of warp 0, lanes 0-2 (kernel.py:3) writes, and nothing orders the two: put a bar
 
 
 def _told(kind, first, second):
-    """(sentence, fix) of a kind of hazard between two Places, which may be of two CTAs of a cluster."""
+    """(sentence, fix) of a kind of hazard between two Places, which may be of two CTAs of a cluster, or on one line."""
     sentence, fix = KINDS[kind]
+    if kind in ONE_LINE and _one_line(kind, first, second):
+        return sentence, ONE_LINE[kind]
     if fix == SYNC and first.cta != second.cta:
         return sentence.replace("{first}", "{first} of CTA {first.cta}"), SYNC_CLUSTER
     if fix == GROUP and not first.instruction.startswith(("cp.async.ca.", "cp.async.cg.")):
         return sentence, PHASE
     return sentence, fix
+
+
+def _one_line(kind, first, second):
+    """Whether one line does both, and, unless that is to write, reads as well as writes; of shared memory in one CTA."""
+    same = (first.file, first.line, first.callers) == (second.file, second.line, second.callers)
+    near = first.cta == second.cta or kind == "global race"
+    return same and near and (kind == "write after write" or {first.instruction[:2], second.instruction[:2]} == {"ld", "st"})
 
 
 def error(fault):
@@ -210,7 +230,7 @@ class HazardLog:
     def __init__(self, mode, python=None):
         check_mode(mode)
         self.mode, self._python, self.aside = mode, python, None
-        self._found, self._put_aside = {}, {}
+        self._found, self._put_aside, self._missed = {}, {}, {}
 
     def add(self, kind, first, second, bytes=(), memory=in_shared, **words):
         """Takes what `hazard` takes, gives the advice in the words of its file, raises the Hazard as a HazardError unless
@@ -225,8 +245,7 @@ class HazardLog:
         if "of" in words:                                # what is left, and what asks for more of it
             words["of"] = worded(words["of"], second.file, self._python)
         fault, (_, advice) = hazard(kind, first, second, bytes, memory, **words), _told(kind, first, second)
-        own = worded(advice, second.file, self._python)
-        fault = replace(fault, text=fault.text.removesuffix(advice) + own)
+        fault = replace(fault, text=fault.text.removesuffix(advice) + self._own(advice, second))
         if self.mode == "raise" and not apart:
             raise error(fault)
         found[key] = fault
@@ -236,9 +255,31 @@ class HazardLog:
         """Whether a launch goes on behind a hazard."""
         return self.mode == "report"
 
+    def missed(self, cta, warps, site):
+        """Warps (numbers) of a CTA, by its index, ended without coming to a barrier where the others met: at a (file,
+        line)."""
+        for warp in warps:
+            self._missed.setdefault((cta, warp), site)
+
     def hazards(self):
-        """The Hazards found, in the order in which they were found first."""
-        return tuple(self._found.values())
+        """The Hazards found, in the order in which they were found first. Where a warp missed a barrier, that is the advice:
+        it is known only later."""
+        return tuple(map(self._with_missed, self._found.values()))
+
+    def _with_missed(self, fault):
+        places = [p for p in (fault.first, fault.second) if p is not None and (p.cta, p.warp) in self._missed]
+        if not places or fault.kind not in ORDERED:
+            return fault
+        cta, site = places[0].cta, self._missed[places[0].cta, places[0].warp]
+        warps = sorted(warp for (of, warp), at in self._missed.items() if (of, at) == (cta, site))
+        who, they = ("warps", "they") if len(warps) > 1 else ("warp", "it")
+        old = self._own(_told(fault.kind, fault.first, fault.second)[1], fault.second)
+        new = self._own(f"let {who} {spans(warps)} come to the bar.sync of {located(*site)}, which {they} ended without",
+                        fault.second)
+        return replace(fault, text=fault.text.removesuffix(old) + new) if fault.text.endswith(old) else fault
+
+    def _own(self, advice, place):
+        return worded(advice, place.file, self._python)
 
     def put_aside(self):
         """Those that were kept apart, likewise."""

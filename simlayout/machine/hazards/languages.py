@@ -14,10 +14,12 @@ _TRITON_BARRIER = "tl.debug_barrier() (or take fewer num_warps, if there are mor
 
 WORDS = {
     NUMBA: ((LANES_SYNC, "cuda.syncwarp()"), ("bar.sync", "cuda.syncthreads()"),
-            ("membar.gl", "cuda.threadfence()"), (SHARED_BYTES, "the fourth number of kernel[grid, block, stream, bytes]")),
+            ("membar.gl", "cuda.threadfence()"), ("atom.add", "cuda.atomic.add"),
+            (SHARED_BYTES, "the fourth number of kernel[grid, block, stream, bytes]")),
     CUDA: ((LANES_SYNC, "__syncwarp()"), ("bar.sync", "__syncthreads()"),
-           ("membar.gl", "__threadfence()")),
-    TRITON: ((LANES_SYNC, _TRITON_BARRIER), (OF_OTHER_WARPS, ""), ("bar.sync", _TRITON_BARRIER)),
+           ("membar.gl", "__threadfence()"), ("atom.add", "atomicAdd")),
+    TRITON: ((LANES_SYNC, _TRITON_BARRIER), (OF_OTHER_WARPS, ""), ("bar.sync", _TRITON_BARRIER),
+             ("atom.add", "tl.atomic_add")),
 }
 """Language -> ((PTX's word, its own), ...): Numba's reference of CUDA kernels, Synchronization and Thread Control; CUDA C++
 Programming Guide, Synchronization Functions; triton.language, where threads hold the same elements if there are too few for
