@@ -1,6 +1,7 @@
 """run PROGRAM.py: a program whose kernels run on the CPU machine, and what is told at its end."""
 
 import os
+import re
 import sys
 import time
 from contextlib import contextmanager
@@ -62,10 +63,12 @@ def run(options):
         device.launches.clear()                          # a program may launch for hours
 
     device = SimulatedDevice(report.arch, options.hazards, told, _progress, report.give_up)
-    NumbaOnDevice(device).__enter__()                    # for good: what ends the program may still use the device
+    with _other_compiler(options.file):
+        numba = NumbaOnDevice(device)
+    numba.__enter__()                                    # for good: what ends the program may still use the device
     with inherited(report.arch, options.hazards):
         code = executed(options.file, options.arguments)
-    _tell(options, report, code)
+    _tell(options, report, code, device.memory.seen)
     return code or int(options.strict and bool(report.hazards or report.excess))
 
 
@@ -77,7 +80,24 @@ OF_OTHERS = (": only launches of Numba are redirected here; write simlayout.simu
 """Behind the same sentence, where the program uses another compiler."""
 
 
-def _tell(options, report, code):
+UNSEEN = ("nothing was copied back from the GPU, so the program has seen nothing of what its kernels wrote: copy_to_host(), "
+          "or pass arrays of the host")
+
+
+@contextmanager
+def _other_compiler(path):
+    """Without numba-cuda, a program that imports another compiler is told what to do with that one."""
+    try:
+        yield
+    except SimlayoutError:
+        with open(path, "rb") as file:
+            found = re.search(rb"^\s*(?:import|from)\s+(triton|cupy)\b", file.read(), re.MULTILINE)
+        if found is None:
+            raise
+        raise SimlayoutError(f"{path}{OF_OTHERS.format(found[1].decode())}") from None
+
+
+def _tell(options, report, code, seen):
     from simlayout.programs.page import page
     from simlayout.programs.report import text
 
@@ -91,6 +111,8 @@ def _tell(options, report, code):
         if not report.kernels and not report.unfinished:
             others = [name for name in ("triton", "cupy") if name in sys.modules]
             told += OF_OTHERS.format(others[0]) if others else "" if code else NO_LAUNCH
+        elif report.kernels and not seen and not code:
+            told += f"\n{UNSEEN}"
         print(f"\nsimlayout: {fit(told)}", file=sys.stderr, flush=True)
         if behind := [word for word in options.arguments if word.partition("=")[0] in OWN]:
             print(fit(f"{' '.join(behind)} stands behind the program's path, so it is the program's: simlayout's options "

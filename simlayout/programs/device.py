@@ -67,6 +67,7 @@ class DeviceMemory:
         self._lock = Lock()
         self.texts: dict[int, str] = {}                              # where it begins -> which argument of a launch it is
         self.elements: dict[int, tuple] = {}                         # likewise, where they are known
+        self.seen = False                                            # whether the host may have read any of it
 
     @property
     def used(self) -> int:

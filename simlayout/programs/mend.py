@@ -133,7 +133,24 @@ def _mend(group, arch):
         grown = max((one.elements(use.shape) - prod(use.shape)) * use.itemsize for use in group)
         return Mend(*about, declaration.name, kernels, now, left, grown, edits(declaration.source, replacements), told,
                     replacements)
+    apart = _apart(group, arch)
+    if apart <= (1 - WORTH) * now:
+        why = f"an array for each part of its elements (the fields of a record) would have {apart}"
     return Mend(*about, declaration.name, kernels, now, now, why=why)
+
+
+def _apart(group, arch):
+    """The excess if each part of the elements that is accessed at once were an array of its own."""
+    total = 0
+    for use in group:
+        whole = -(-prod(use.shape) // CYCLE) * CYCLE         # each begins at the first bank
+        for instruction in use.seen:
+            addresses, active, times = use.patterns(instruction)
+            index, part = np.divmod(addresses, use.itemsize)
+            nbytes = _bytes(instruction, use.itemsize)
+            found = analyze(instruction, whole * part + nbytes * index, active=active, arch=arch)
+            total += int((times * (found.wavefronts - found.ideal)).sum())
+    return total
 
 
 def _judged(one, group, arch):
@@ -187,11 +204,17 @@ def _moved(instruction, addresses, use, one):
         return [(instruction, addresses)]
     index, rest = np.divmod(addresses, use.itemsize)
     placed = use.itemsize * one.place(index, use.shape) + rest
-    bits = instruction.rsplit(".b", 1)
-    nbytes = int(bits[1]) // 8 if len(bits) == 2 and bits[1].isdigit() else use.itemsize
+    nbytes = _bytes(instruction, use.itemsize)
     count = nbytes // use.itemsize
     if count < 2:
         return [(instruction, placed)]
     each = [use.itemsize * one.place(index + i, use.shape) for i in range(count)]
     together = all((each[i] == placed + i * use.itemsize).all() for i in range(count)) and not (placed % nbytes).any()
-    return [(instruction, placed)] if together else [(f"{bits[0]}.b{8 * use.itemsize}", where) for where in each]
+    name = f"{instruction.rsplit('.b', 1)[0]}.b{8 * use.itemsize}"
+    return [(instruction, placed)] if together else [(name, where) for where in each]
+
+
+def _bytes(instruction, otherwise):
+    """That an instruction moves for a lane."""
+    bits = instruction.rsplit(".b", 1)
+    return int(bits[1]) // 8 if len(bits) == 2 and bits[1].isdigit() else otherwise

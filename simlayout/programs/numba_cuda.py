@@ -94,6 +94,7 @@ def _kernel_names(dispatcher, device):
     @wraps(launch)
     def named(self, args, *rest, **options):
         names = parameter_names(getattr(self, "py_func", None))         # a kernel from Numba's cache has none
+        _tell_of_types(self, names, args)
         device.passing = {id(getattr(value, "value", value)): f" of argument {i} (" + (f"{name}, " if name else "")
                           for i, (name, value) in enumerate(zip_longest(names[:len(args)], args), 1)}
         try:
@@ -174,6 +175,7 @@ class _Copied:
         if array.flags.writeable and array.size:
             held = self._memory.find(self._start)
             offset = self.ptr - self._start
+            self._memory.seen = True
             array[...] = np.ndarray(array.shape, array.dtype, held, offset, array.strides)
 
     def __del__(self):
@@ -186,6 +188,7 @@ def _view(arrays, device, value, stream=0, copy=True, user_explicit=False):
         return value._strided_memory_view_shim, False
     described = getattr(value, "__cuda_array_interface__", None)
     if described is not None:
+        device.memory.seen = True                        # by the library whose memory it is
         _wait_for(described.get("stream"))
         record = described["typestr"][1] == "V" and "descr" in described
         dtype = np.dtype([tuple(field) for field in described["descr"]] if record else described["typestr"])
@@ -204,6 +207,20 @@ def _tell_of_copy(arrays):
     if config.CUDA_WARN_ON_IMPLICIT_COPY and not config.DISABLE_PERFORMANCE_WARNINGS:
         warn(errors.NumbaPerformanceWarning("Host array used in CUDA kernel will incur copy overhead to/from device."),
              stacklevel=_users_frame())
+
+
+def _tell_of_types(kernel, names, args):
+    """Warns of arrays that are not what an explicit signature says: numba-cuda does not look, and a GPU takes the bytes."""
+    for i, (name, wanted, arg) in enumerate(zip_longest(names[:len(args)], kernel.argument_types, args), 1):
+        value = getattr(arg, "value", arg)
+        dtype, shape = getattr(value, "dtype", None), getattr(value, "shape", None)
+        if not isinstance(dtype, np.dtype) or not shape or not hasattr(wanted, "layout"):
+            continue
+        rows = wanted.layout == "C" and not value.flags["C_CONTIGUOUS"]
+        if dtype.kind in "fiuc" and wanted.dtype.name != dtype.name or wanted.ndim != len(shape) or rows:
+            given = f"{dtype} of shape {shape}" + ", not in C's order" * rows
+            warn(f"argument {i}{f' ({name})' if name else ''} of {kernel.py_func.__name__} is {given}, and the kernel was "
+                 f"compiled for {wanted}: a GPU takes its bytes as they are", stacklevel=_users_frame())
 
 
 def _users_frame():
@@ -230,7 +247,8 @@ def _to_device(arrays, device):
         view, copied = _view(arrays, device, value, copy=argument.copy_input)
         if id(value) in device.passing:
             elements = np.dtype(view.dtype).itemsize, tuple(view.shape), tuple(view._layout.strides_in_bytes)
-            device.memory.passed(view.ptr, f"{device.passing[id(value)]}{view.dtype} of shape {view.shape})", elements)
+            kind = view.dtype if view.dtype.names is None else f"records of {', '.join(view.dtype.names)}"
+            device.memory.passed(view.ptr, f"{device.passing[id(value)]}{kind} of shape {view.shape})", elements)
         if copied:
             after.append(lambda: view.give_back(np.asanyarray(value)))
         return view

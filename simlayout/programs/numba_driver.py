@@ -132,6 +132,7 @@ class SimulatedBinding:
             return (real.CUresult.CUDA_ERROR_OUT_OF_MEMORY, real.CUdeviceptr(0))
 
     def cuMemAllocManaged(self, nbytes, flags):
+        self.device.memory.seen = True
         return self.cuMemAlloc(nbytes)
 
     def cuMemFree(self, address):
@@ -154,6 +155,7 @@ class SimulatedBinding:
         return self.cuMemFree(address)
 
     def cuMemHostGetDevicePointer(self, address, flags):
+        self.device.memory.seen = True
         return SUCCESS, real.CUdeviceptr(int(address))
 
     def cuMemGetAddressRange(self, address):
@@ -171,13 +173,17 @@ class SimulatedBinding:
         return (SUCCESS,)
 
     def cuMemcpyDtoH(self, target, source, nbytes):
+        self.device.memory.seen = True
+        return self._copied(target, source, nbytes)
+
+    def _copied(self, target, source, nbytes):
         self.device.memory.check(int(source), nbytes, "a copy from the device")
         move(_host(target), int(source), nbytes)
         return (SUCCESS,)
 
     def cuMemcpyDtoD(self, target, source, nbytes):
         self.device.memory.check(int(target), nbytes, "a copy to the device")
-        return self.cuMemcpyDtoH(target, source, nbytes)
+        return self._copied(target, source, nbytes)
 
     def cuMemcpyHtoDAsync(self, target, source, nbytes, stream):
         return self.cuMemcpyHtoD(target, source, nbytes)

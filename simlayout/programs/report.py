@@ -203,9 +203,15 @@ def text(report: Report) -> str:
         return given_up(report) or "no kernel was launched"
     blocks = ["\n".join(_kernel(kernel)) for kernel in report.kernels.values()]
     found = report.mends()
+    if report.excess and not found:
+        blocks.append(UNDECLARED)
     if found:
         blocks.append("\n".join(line for mend in found for line in mend_lines(mend)))
     return "\n\n".join([*blocks, *filter(None, [given_up(report)]), summary(report)])
+
+
+UNDECLARED = ("no edit is proposed: the excess is in dynamic shared memory, whose shape is in the index expressions, or in "
+              "arrays whose declaration is not known")
 
 
 def given_up(report):

@@ -18,7 +18,9 @@ pytest.importorskip("numba.cuda")
 
 from places import ROOT
 
+from simlayout.cli import run_program
 from simlayout.cli.parser import program_words
+from simlayout.errors import SimlayoutError
 from simlayout.programs.report import shown_path
 
 TILE = """import sys
@@ -135,6 +137,38 @@ def test_quiet_leaves_the_programs_own_stderr(folder):
 
 NOTHING = "\nsimlayout: no kernel was launched"
 COUNTED = ": only launches of Numba's kernels are counted, kernel[grid, block](...), and those of this process\n"
+
+
+DYNAMIC = """import sys
+import numpy as np
+from numba import cuda
+
+@cuda.jit
+def spread(x):
+    s = cuda.shared.array(0, "float32")
+    s[2 * cuda.threadIdx.x] = x[cuda.threadIdx.x]
+    x[cuda.threadIdx.x] = s[2 * cuda.threadIdx.x]
+
+x = np.ones(32, np.float32)
+there = cuda.to_device(x)
+spread[1, 32, 0, 256](there)
+if "back" in sys.argv:
+    there.copy_to_host(x)
+"""
+
+
+@pytest.mark.parametrize("words, unseen", [((), True), (("back",), False)])
+def test_what_no_edit_is_proposed_for_is_said_and_that_nothing_was_copied_back(words, unseen):
+    code, _, told = ran("program.py", *words, text=DYNAMIC)
+    assert code == 0 and "no edit is proposed: the excess is in dynamic shared memory" in " ".join(told.split())
+    assert ("nothing was copied back from the GPU" in told) == unseen
+
+
+def test_without_numba_a_program_of_triton_is_told_what_to_do_with_that():
+    for text, told in (("import triton", "kernels of triton"), ("import numba", "needs numba-cuda")):
+        Path("program.py").write_text(text)
+        with pytest.raises(SimlayoutError, match=told), run_program._other_compiler("program.py"):
+            raise SimlayoutError("Numba needs numba-cuda")
 
 
 @pytest.mark.slow

@@ -120,6 +120,19 @@ def test_an_array_without_excess_is_not_spoken_of(source):
     assert mends(used([("ld.shared.b32", LANES)], source=source()), "sm_90") == ()
 
 
+def test_of_records_it_is_said_what_an_array_for_each_field_would_have(source):
+    """Of 64 records of 16 bytes a warp reads the field of 8 bytes and, strided, both of 4."""
+    fields = [("ld.shared.b64", 8), ("ld.shared.b32", 0), ("ld.shared.b32", 4)]
+    place, uses = source(SOURCE.replace("(32, 32)", "64").replace("y, x]", "x]")), Uses()
+    recorder = Recorder("sm_90")
+    for instruction, at in fields:
+        recorder.add(instruction, None, ("tile.py", 9), 16 * LANES + at, None)
+    uses.add(replace(recorder.trace(), arrays=(SharedArray("tile", 0, 1024, *place, (64,)),)), "kernel")
+    (mend,) = mends(uses, "sm_90")
+    assert (mend.excess, mend.edits) == (2 + 3 + 3, ())
+    assert mend.why == "an array for each part of its elements (the fields of a record) would have 0"
+
+
 def test_what_nothing_helps_says_so(source):
     """Atomics of all lanes on one element."""
     (mend,) = mends(used([("atom.shared.exch.b32", 0 * LANES)], source=source()), "sm_90")

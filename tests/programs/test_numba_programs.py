@@ -5,6 +5,7 @@ import math
 import pickle
 import subprocess
 import sys
+import warnings
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 
@@ -359,3 +360,40 @@ def test_a_shuffle_and_a_vote_of_a_warp():
     down, votes = np.zeros(32, np.int64), np.zeros(32, np.int64)
     kernel[1, 32](down, votes)
     assert (down[:28] == np.arange(4, 32)).all() and (votes & 0xFFFFFFFF == 0xAAAAAAAA).all()
+
+
+# ---- what a GPU does not tell ------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("wrong, told", [(np.zeros((4, 8)), "float64 of shape"),
+                                         (np.zeros((8, 4), np.float32).T, "float32 of shape .*not in C's order")])
+def test_an_array_that_is_not_what_the_signature_says_is_warned_of(wrong, told):
+    @cuda.jit("void(float32[:, ::1], float32)")
+    def scaled(x, by):
+        x[cuda.threadIdx.y, cuda.threadIdx.x] *= by
+
+    with pytest.warns(UserWarning, match=rf"argument 1 \(x\) of scaled is {told}.*compiled for array\(float32, 2d, C\)"):
+        scaled[1, 1](wrong, 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        scaled[1, 1](cuda.to_device(np.zeros((4, 8), np.float32)), 2)
+
+
+@pytest.mark.parametrize("look", [lambda device, host: device.copy_to_host(), lambda device, host: device[0]])
+def test_the_device_knows_whether_the_host_has_looked_at_it(device, look):
+    @cuda.jit
+    def doubled(x):
+        x[cuda.threadIdx.x] *= 2
+
+    host = np.ones(8)
+    there = cuda.to_device(host)
+    doubled[1, 8](there)
+    cuda.to_device(there)
+    cuda.device_array_like(there).copy_to_device(there)
+    assert not device.memory.seen
+    look(there, host)
+    assert device.memory.seen
+
+
+def test_the_device_knows_that_arrays_of_the_host_are_written_back(device):
+    cuda.jit("void(float64[:])")(lambda x: None)[1, 1](np.ones(8))
+    assert device.memory.seen
