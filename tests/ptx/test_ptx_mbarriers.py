@@ -115,3 +115,16 @@ def test_who_reads_too_early_what_completes_on_an_mbarrier_is_told_to_wait_for_i
     read = "bar.sync 0; ld.shared.u32 %r4, [%r5+512]; st.shared.u32 [%r2], %r4;"
     found = asked(EXPECT, FETCH, read, ARRIVE.format(""), WAIT.format(""))
     assert {hazard.kind for hazard in found} == {"early read"} and found[0].text.endswith("wait for that phase before it")
+
+
+MUCH = "mov.u32 %r4, 0; I: add.u32 %r4, %r4, 1; setp.lt.u32 %p3, %r4, {}; @%p3 bra I;"
+
+
+@pytest.mark.parametrize("wait", [
+    f"W: mbarrier.test_wait.parity.shared.b64 %p2, [%r6], 0; @%p2 bra DONE; {MUCH.format(1000)} bra W; DONE:",
+    "mov.u64 %rd1, %globaltimer; " + TIMED.format(most=2**63).replace("DONE;", f"DONE; {MUCH.format(100)}", 1)],
+    ids=["counts", "looks at a clock"])
+def test_a_loop_that_does_much_between_two_looks_at_a_phase_that_never_ends_is_a_deadlock_before_long(wait):
+    text = module(TEXT.format(give="", take=wait), before=".shared .align 16 .b8 buffer[1032];")
+    with pytest.raises(sl.HazardError, match="deadlock.*lacks 64 of 64 arrivals"):
+        sl.ptx.load(text).entry().run(1, 64, limit=500_000)

@@ -28,19 +28,18 @@ def run_residents(residents, begin, ahead=None):
     """
     turns = [begin(cta, i) for cta in residents.ctas for i in range(cta.threads_padded // LANES)]
     warps, todo, leap = [turn.warp for turn in turns], list(turns), 0
-    launch = warps[0].cta.launch
+    launch, leapt = warps[0].cta.launch, -1              # leapt: changes in memory at the last leap
     try:
         while todo:
             ready = [t for t in todo if t.warp.waiting is None or t.warp.waiting[0]()]
             if not ready and not _land([t.warp for t in todo]):
                 ready = [t for t in todo if t.warp.polls]
                 if all(t.warp.idle for t in ready):
-                    leap = 15 * leap or LEAP
+                    leap = 15 * leap if launch.changes == leapt else LEAP
+                    leapt = launch.changes
                     if leap > LONGEST or not any(t.warp.watches_time for t in ready):
                         _deadlock([t.warp for t in todo], warps)
                     launch.clock += leap
-            else:
-                leap = 0
             if ahead is not None:
                 ready = ahead(ready, len(residents.ctas) == 1 and len(ready) == len(todo))
             for turn in ready:
@@ -49,7 +48,7 @@ def run_residents(residents, begin, ahead=None):
                 if turn.finished:
                     turn.warp.ended_at = turn.warp.cta.meetings
                     turn.warp.cta.through()
-                    leap = 0
+                    leapt = -1
             todo = [t for t in todo if not t.finished]
     except HazardError:
         raise

@@ -16,6 +16,10 @@ IDLE = 1 << 14
 MOST_POLLS = 1000
 """How often in a row a warp goes on without what it asks for (mbarrier.test_wait), before that is a deadlock."""
 
+ASKING = 1 << 15
+"""Instructions that it executes meanwhile without a change in memory, before it is one: a wait of libcu++ that nvcc -G has
+translated takes 700 each time."""
+
 LONGEST_LOOP = 2048
 """Steps of the longest loop that is seen to do nothing."""
 
@@ -35,7 +39,8 @@ class PtxTurns:
     def __init__(self, warp, limit):
         self.warp, self.finished, self.left, self._limit = warp, False, limit, limit
         self._changes, self._idle = -1, 0                # changes in memory when last seen; steps since they grew
-        self._given_up = 0                               # how often in a row it has gone on without what it asked for
+        self._given_up, self._asking = 0, 0              # how often in a row it has gone on without what it asked for, and
+        #                                                  steps since then, or since they grew
 
     @property
     def can_run(self):
@@ -47,6 +52,7 @@ class PtxTurns:
         """Steps of the warp have been executed elsewhere."""
         self.left -= steps
         self._idle += steps
+        self._asking += steps
 
     def resume(self):
         """Runs the warp until it waits, ends, or has run for long."""
@@ -59,7 +65,9 @@ class PtxTurns:
             self._run(LONG if warp.is_lone else TURN)
             if warp.cta.launch.changes != self._changes:
                 self._changes, self._idle = warp.cta.launch.changes, 0
+                self._asking = 0
             self._idle += before - self.left
+            self._asking += before - self.left
             if self._idle > IDLE and not self.finished and warp.waiting is None:
                 self._idle = 0
                 self._look_for_a_loop()
@@ -127,14 +135,14 @@ class PtxTurns:
         self.warp.stand_at(self.warp.program.steps[waiting[0].at])
         self.warp.waiting = AnyOf(waits), text, mbarrier
         self.warp.polls = any(isinstance(ready, Poll) for ready, _, _ in waits)
-        self.warp.idle = self._given_up >= MOST_POLLS
+        self.warp.idle = self._given_up >= MOST_POLLS or self._given_up > 0 and self._asking > ASKING
         self.warp.watches_time = self.warp.polls and self.warp.program.reads_clocks
 
     def _give_up(self, warp):
         """Goes on without what a part asks for, if the turn came without it."""
         asked = [ready for ready, _, _ in waits_of(warp) if isinstance(ready, Poll)]
         if warp.waiting[0]():
-            self._given_up = 0
+            self._given_up = self._asking = 0
         elif asked:
             self._given_up, asked[0].given_up = self._given_up + 1, True
 
