@@ -274,8 +274,9 @@ def _text(entry, options, trace, arrays, changed, wrong, saved, mends):
     told = _launch(entry, options)
     lines = [field("entry", entry.called), field("launch", f"grid {by(told['grid'])}, block {by(told['block'])}, "
                                                f"{options.shared} bytes of dynamic shared memory"), ""]
-    lines += [cut(line) if line[:6].strip().isdigit() else fit(line)
-              for line in trace.listing(options.lines != "shared", ptx=options.lines == "ptx").splitlines()]
+    of_ptx = options.lines == "ptx"
+    listing = f"{trace.listing(options.lines != 'shared', ptx=of_ptx)}\n{'' if of_ptx else _calls(entry, trace)}"
+    lines += [cut(line) if line[:6].strip().isdigit() else fit(line) for line in listing.splitlines()]
     for mend in mends:
         lines += ["", *map(fit, mend_lines(mend))]
     counted = [f"{name} {n}" for name, n in trace.totals().items() if n]
@@ -305,6 +306,30 @@ def _report(entry, options, trace, arrays, changed, wrong, saved, mends):
 
 def accesses_of(entry, trace):
     """What `--json` holds of each access; callers: (file, line) of the calls that it was inlined at, the nearest first."""
-    bodies = (entry.module.syntax.functions[name].body for name in entry.functions)
-    callers = {one.line: one.site.callers for body in bodies for one in body if getattr(one, "site", None) is not None}
+    callers = _callers(entry)
     return [{**c.as_dict(), "callers": callers.get(c.ptx_line, ())} for c in trace.lines]
+
+
+def _callers(entry):
+    """{line of the PTX: calls that it was inlined at}."""
+    bodies = (entry.module.syntax.functions[name].body for name in entry.functions)
+    return {one.line: one.site.callers for body in bodies for one in body if getattr(one, "site", None) is not None}
+
+
+def _calls(entry, trace):
+    """The text of what inlined functions of other files cost, by the lines that call them; "" where there are none."""
+    from simlayout.machine.engine.listing import SourceLine, line_text, rows
+
+    callers, sums = _callers(entry), {}
+    for c in trace.lines:
+        for place in callers.get(c.ptx_line, ())[-1:]:       # the outermost call, which the kernel itself makes
+            if place[0] == c.file:
+                continue
+            s = sums.get(place) or SourceLine(*place, line_text(*place), 0)
+            sums[place] = replace(s, instructions=s.instructions + c.instructions, wavefronts=s.wavefronts + c.wavefronts,
+                                  ideal=s.ideal + c.ideal, exact=s.exact and c.exact)
+    blocks = []
+    for file in sorted({file for file, _ in sums}):
+        lines = [sums[place] for place in sorted(sums) if place[0] == file]
+        blocks += ["", f"functions of other files, counted above, by the calls in {file}", *rows(lines)]
+    return "\n".join(blocks)

@@ -55,7 +55,7 @@ def assert_bijective(subject: Access | IndexFunction, domain: Domain | None = No
     outside = (offsets < 0) | (offsets >= size)
     if outside.any():
         places = [points.place(int(np.argmax(outside)), "first")]
-        hint = " (of a padded tile give size)" if wants_size and places[0].offset >= 0 else ""
+        hint = f" (of a padded tile give size={offsets.max() + 1})" if wants_size and offsets.min() >= 0 else ""
         raise refuted(f"{points.name} leaves its {size} elements{hint}",
                       f"smallest counterexample: an offset that is not in 0..{size - 1}", places,
                       grid_of_places(places, "a"))

@@ -210,6 +210,21 @@ def test_run_proposes_the_edit_that_mends_an_array_of_the_source(capsys, folder)
     assert (mend["name"], mend["excess"], mend["left"], mend["edits"][0]["line"]) == ("tile", 3968, 0, 2)
 
 
+def test_what_functions_of_headers_cost_stands_beside_the_calls_in_the_kernel(capsys, folder):
+    store = ".loc 2 7 1, function_name $L, inlined_at {}\nst.shared.b32 [tile+{}], %r1;"
+    nested = ".loc 2 9 1, function_name $L, inlined_at 1 4 1"
+    calls = [store.format("1 4 1", 0), nested, store.format("2 9 1", 128), store.format("1 3 1", 256), ".loc 1 5 1"]
+    text = module("\n".join([*calls, "st.shared.b32 [tile+384], %r1;\nret;"]), before=".shared .align 4 .b8 tile[512];")
+    (folder / "k.ptx").write_text(f'{text}\n.file 1 "kernel.cu"\n.file 2 "header.h"\n')
+    (folder / "kernel.cu").write_text("1\n2\nthird();\nfourth();\n")
+    said = printed(capsys, "run", "k.ptx", "--block", "32")
+    table = said.partition("counted above, by the calls in ")[2].partition("\n\n")[0].splitlines()
+    assert table[0].endswith("kernel.cu") and [line.split() for line in table[2:]] == [
+        ["3", "1", "1", "1", "0", "third();"], ["4", "2", "2", "2", "0", "fourth();"]]
+    assert "by the calls" not in printed(capsys, "run", "k.ptx", "--block", "32", "--lines", "ptx")
+    assert "by the calls" not in printed(capsys, *TRANSPOSED)
+
+
 def test_run_answers_the_same_as_json_beside_the_text_or_in_its_place(capsys, folder):
     found = answered(capsys, *TRANSPOSED)
     printed(capsys, *TRANSPOSED, "--json", "answer.json")

@@ -247,7 +247,7 @@ def test_layouts_are_bijective_into_their_cosize_and_permutations_without_it(lay
 
 def test_size_is_advised_to_who_gave_none():
     padded = sl.Layout((4, 4), (6, 1))
-    assert "of a padded tile give size" in failure(assert_bijective, padded)[0]
+    assert "of a padded tile give size=22)" in failure(assert_bijective, padded)[0]
     assert "give size" not in failure(assert_bijective, padded, size=18)[0]
 
 

@@ -112,14 +112,18 @@ def listing(trace, every_line=True, ptx=False):
     lines = [s for s in source_lines(trace, ptx) if every_line or s.instructions]
     blocks, counted = [], {s.file for s in lines if s.instructions}
     for file in sorted({s.file for s in lines}, key=lambda file: (file not in counted, file)):      # headers come last
-        rows = [_row(s) for s in lines if s.file == file]
-        blocks.append("\n".join([file, FORM.format(*HEAD), *rows]))
+        blocks.append("\n".join([file, *rows([s for s in lines if s.file == file])]))
     total = trace.total()
     blocks.append(FORM.format("total", "", total.instructions, total.wavefronts, total.ideal, total.excess, "").rstrip()
                   + ("" if total.exact else f"\n{FOOT}"))
     blocks += [f"{h.times}{h}" for h in trace.hazards]
     blocks += trace.notes
     return "\n\n".join(blocks)
+
+
+def rows(lines: Sequence[SourceLine]) -> list[str]:
+    """The head of a table, and a line of it for each SourceLine."""
+    return [FORM.format(*HEAD), *map(_row, lines)]
 
 
 def _row(line):
