@@ -1,9 +1,13 @@
 """Arrays in shared memory of CUDA C++: how their declarations are read, and that an edit does what is said of it."""
 
+from contextlib import suppress
 from dataclasses import replace
+from math import prod
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from nvcc import needs_nvcc, ptx_of
 
 import simlayout as sl
@@ -149,6 +153,21 @@ def test_every_index_is_swizzled_or_none():
     with pytest.raises(NoEdit, match="t is used as a whole on line 1"):
         whole.swizzled((8, 8), 0)
     assert whole.stands_for((8, 8), 1, 1) == "t is used as a whole on line 1: a pitch that is computed there grows too"
+
+
+TOKENS = ("__shared__ ", "float ", "t", "u", "[", "]", "8", "N", "(", ")", "{", "}", ";", ",", "=", "\n", "#define N ", "/*",
+          "*/", "//", '"', "'", "template <int N> ", "const ", " + ", " << ", " / ", "0", "-", "1" * 5000, "é", "extern ")
+
+
+@given(st.lists(st.sampled_from(TOKENS), max_size=40).map("".join), st.integers(1, 4096))
+def test_whatever_the_source_holds_nothing_is_raised_but_that_there_is_no_edit(text, nbytes):
+    for one in declarations(f"__shared__ float t[8];{text}"):
+        shape = one.shape(nbytes, ("8",))
+        assert not shape or nbytes % prod(shape) == 0
+        with suppress(NoEdit):
+            one.padded((8,) * len(one.dimensions), 0, 1)
+            one.stands_for((8,) * len(one.dimensions), 0, 1)
+            one.skewed((8,), 4) if len(one.dimensions) == 1 else one.swizzled((8,) * len(one.dimensions), 0)
 
 
 @pytest.mark.parametrize("size, padded", [("32", "32 + 1"), ("N + 1", "N + 1 + 1"), ("1 << 5", "(1 << 5) + 1")])
