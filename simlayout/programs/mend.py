@@ -97,9 +97,9 @@ class Mend:
 
 def mends(uses: Uses, arch: str) -> tuple[Mend, ...]:
     """A Mend for each array that has excess, the worst first."""
-    places: dict[tuple[str, int], list[Use]] = {}
+    places: dict[tuple[str, int, str], list[Use]] = {}
     for use in uses.found.values():
-        places.setdefault((use.file, use.line), []).append(use)
+        places.setdefault((use.file, use.line, use.name), []).append(use)
     made = [found for group in places.values() if (found := _mend(group, arch)) is not None]
     return tuple(sorted(made, key=lambda m: -m.excess))
 
@@ -114,7 +114,7 @@ def _mend(group, arch):
     about = first.file, first.line
     seen = "" if not any(use.others for use in group) else "its accesses are known only in part"
     try:
-        declaration = declaration_at(first.file, first.line)
+        declaration = declaration_at(first.file, first.line, first.name)
     except NoEdit as error:
         return Mend(*about, "", kernels, now, now, why=str(error))
     tried = [one for one in candidates(first.shape, first.itemsize) if all(_fits(one, use) for use in group)]

@@ -14,7 +14,7 @@ import numpy as np
 from simlayout.errors import HazardError
 from simlayout.machine.hazards.kinds import Hazard
 from simlayout.machine.hazards.units import in_shared
-from simlayout.programs.cxx_declarations import CxxDeclaration, declarations
+from simlayout.programs.cxx_declarations import CxxDeclaration, declarations, symbol_name
 from simlayout.programs.declarations import Declaration, NoEdit
 from simlayout.wording import counted
 
@@ -35,19 +35,24 @@ class SharedArray:
     aligned: int = 1
     unseen: str = ""
 
+    @property
+    def name(self) -> str:
+        """As CUDA C++ declares it, "" in Python, where a line declares one array."""
+        return "" if self.file.endswith(".py") else symbol_name(self.symbol)
+
 
 def with_elements(hazard: Hazard, arrays: Sequence[SharedArray]) -> Hazard:
     """The Hazard, whose text says after bytes of shared memory which elements they are, if one array that is declared with
     a name holds all of them, and has such names in the place of the symbols of PTX."""
     for array in arrays:
-        if array.symbol in hazard.text and (name := name_of(array.file, array.line)):
+        if array.symbol in hazard.text and (name := name_of(array.file, array.line, array.name)):
             hazard = replace(hazard, text=re.sub(rf"\b{re.escape(array.symbol)}\b", name, hazard.text))
     if not hazard.bytes or hazard.text.count(said := in_shared(hazard.bytes)) != 1:
         return hazard
     first, last = hazard.bytes[0], hazard.bytes[-1]
     for array in arrays:
         if array.shape and array.offset <= first and last < array.offset + array.bytes:
-            name = name_of(array.file, array.line)
+            name = name_of(array.file, array.line, array.name)
             found = f"{said.removesuffix(')')}, {_elements(name, array, hazard.bytes)})"
             return replace(hazard, text=hazard.text.replace(said, found)) if name else hazard
     return hazard
@@ -75,20 +80,21 @@ def _elements(name, array, bytes):
 
 
 @lru_cache(256)
-def name_of(file: str, line: int) -> str:
+def name_of(file: str, line: int, name: str = "") -> str:
     """The name of the array that a line of a source declares in shared memory, "" where that is not to be seen."""
     try:
-        return declaration_at(file, line).name
+        return declaration_at(file, line, name).name
     except NoEdit:
         return ""
 
 
-def declaration_at(file: str, line: int) -> Declaration | CxxDeclaration:
-    """What a line of a source declares in shared memory. Raises NoEdit where that is not one array."""
+def declaration_at(file: str, line: int, name: str = "") -> Declaration | CxxDeclaration:
+    """What a line of a source declares in shared memory, in CUDA C++ by this name. Raises NoEdit where that is not one
+    array."""
     source = "".join(linecache.getlines(file))
     if file.endswith(".py"):
         return Declaration(source, line)
-    found = [one for one in declarations(source) if one.line == line]
+    found = [one for one in declarations(source) if (one.line, one.name) == (line, name)]
     if len(found) != 1:
         raise NoEdit(f"line {line} does not declare one array in shared memory")
     return found[0]

@@ -14,15 +14,17 @@ MOST = 4096
 
 @dataclass
 class Use:
-    """What was done to one array. file, line: where it is declared; shape: of elements; itemsize: bytes of one; beside: most
-    bytes of other arrays that a kernel has beside it; kernels: {name: None}; seen: {instruction: {bytes: times}}, the key
-    the addresses of 32 lanes from the array's start, int32, and whether each is active; others: warp instructions of which
-    no more than their number is known; aligned, unseen: as of its SharedArray."""
+    """What was done to one array. file, line: where it is declared; shape: of elements; itemsize: bytes of one; name: as
+    of its SharedArray; beside: most bytes of other arrays that a kernel has beside it; kernels: {name: None}; seen:
+    {instruction: {bytes: times}}, the key the addresses of 32 lanes from the array's start, int32, and whether each is
+    active; others: warp instructions of which no more than their number is known; aligned, unseen: as of its
+    SharedArray."""
 
     file: str
     line: int
     shape: tuple[int, ...]
     itemsize: int
+    name: str = ""
     beside: int = 0
     kernels: dict[str, None] = field(default_factory=dict)
     seen: dict[str, dict[bytes, int]] = field(default_factory=dict)
@@ -50,7 +52,7 @@ class Use:
 
 
 class Uses:
-    """The Uses of all arrays of launches whose declaration is known. found: {(file, line, shape, itemsize): Use}."""
+    """The Uses of all arrays of launches whose declaration is known. found: {(file, line, shape, itemsize, name): Use}."""
 
     def __init__(self):
         self.found: dict[tuple, Use] = {}
@@ -75,5 +77,5 @@ class Uses:
                     use.others += patterns.others
 
     def _use(self, array):
-        key = array.file, array.line, array.shape, array.bytes // prod(array.shape)
+        key = array.file, array.line, array.shape, array.bytes // prod(array.shape), array.name
         return self.found.setdefault(key, Use(*key))

@@ -114,6 +114,15 @@ def test_a_hazard_names_the_elements_of_the_array(tmp_path):
     assert texts and all("t[" in text and "][" in text for text in texts)
 
 
+@needs_nvcc
+def test_of_two_arrays_on_a_line_each_has_its_edit(tmp_path):
+    text = ROWS.replace("T t[ROWS][COLS];", "T u[8], t[ROWS][COLS];").replace("__sync", "u[threadIdx.x % 8] = 1; __sync")
+    mend, _ = launched(text.replace("= sum;", "= sum + u[threadIdx.x / 4];"), tmp_path, 1, 32, np.zeros(2048, np.float32),
+                       np.zeros(32, np.float32))
+    assert (mend.name, mend.left) == ("t", 0)
+    assert mend.edits[0].after == "__shared__ T u[8], t[ROWS][COLS + 1];  // walked along"
+
+
 # ---- what is read ------------------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("declared, nbytes, shape", [
