@@ -92,3 +92,13 @@ def test_ptxas_makes_so_many_of_them(tmp_path):
 def test_what_no_field_can_hold_is_refused_in_its_line(lines, said):
     with pytest.raises(MachineError, match=rf"<text>:\d+: .*{said}"):
         ptx.load(module(body(lines), ["u64", "u32"])).entry().run(1, 1, np.zeros(8, np.uint32), 1)
+
+
+@pytest.mark.parametrize("between, kinds", [("bar.sync 0;", []), ("", ["write after read"])])
+def test_a_map_is_copied_to_global_memory_after_who_changes_it(between, kinds):
+    lines = """mov.u32 %x4, %tid.x; setp.eq.u32 %p1, %x4, 32; setp.gt.u32 %p2, %x4, 31; shl.b32 %x5, %x4, 2;
+    mov.u32 %x6, s; add.u32 %x6, %x6, %x5; @!%p2 st.shared.b32 [%x6], 0; bar.sync 0;
+    @%p1 """ + RANK + between + """@%p2 bra OUT;
+    tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%rd1], [s], 128; OUT:"""
+    entry = ptx.load(module(body(lines), ["u64", "u32"])).entry()
+    assert [hazard.kind for hazard in entry.run(1, 64, np.zeros(32, np.uint32), 1, hazards="report").hazards] == kinds

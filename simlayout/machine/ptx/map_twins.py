@@ -18,8 +18,8 @@ class MapTwins:
         """The TensorMap whose bytes lie at an address."""
         return self.space.maps.named(self.read_map(address), address)
 
-    def read_map(self, address):
-        """The bytes at an address."""
+    def read_map(self, address, instruction=None):
+        """The bytes at an address. instruction: of the active lane that reads them, None where nothing is looked at."""
         if PARAMETERS <= address < PARAMETERS + WINDOW:
             at = address - PARAMETERS
             if at + MAP_BYTES > len(self.program.parameters):
@@ -27,7 +27,10 @@ class MapTwins:
                                    f"has {MAP_BYTES}")
             return self.program.parameters[at:at + MAP_BYTES].tobytes()
         if SHARED <= address < SHARED + WINDOW:
-            return self.cta.shared.load(self._map_rows(address), _CELL).tobytes()
+            rows = self._map_rows(address)
+            if self.cta.shadow is not None and instruction is not None:
+                self.cta.shadow.read(self._map_touch(instruction, rows))
+            return self.cta.shared.load(rows, _CELL).tobytes()
         allocation, first = self._map_in_global(address)
         return allocation.bytes[first:first + MAP_BYTES].tobytes()
 
@@ -37,8 +40,7 @@ class MapTwins:
         if SHARED <= address < SHARED + WINDOW:
             rows = self._map_rows(address)
             if self.cta.shadow is not None:
-                lane = int(np.flatnonzero(self.active)[0])
-                self.cta.shadow.write(Touch(self, "tensormap.replace", rows, _CELL, np.full(len(rows), lane)))
+                self.cta.shadow.write(self._map_touch("tensormap.replace", rows))
             self.cta.shared.store(rows, data.reshape(-1, _CELL))
         else:
             allocation, first = self._map_in_global(address)
@@ -59,6 +61,9 @@ class MapTwins:
             fields[field][0, index] = value
         fields["mark"] = MARK
         self.write_map(address, fields.tobytes())
+
+    def _map_touch(self, instruction, rows):
+        return Touch(self, instruction, rows, _CELL, np.full(len(rows), int(np.flatnonzero(self.active)[0])))
 
     def _map_rows(self, address):
         at = address - SHARED

@@ -39,7 +39,7 @@ def _copy(warp, target, source):
     words = source - SHARED + 4 * np.arange(LANES)       # all lanes copy a word
     warp.record("ld.shared.b32", words, words)
     warp.narrow(lane)
-    warp.write_map(target, warp.read_map(source))
+    warp.write_map(target, warp.read_map(source, "tensormap.cp_fenceproxy"))
     warp.narrow(outer)
 
 
