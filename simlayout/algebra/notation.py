@@ -271,7 +271,8 @@ class _Parser:
         self.require(end, f"',' or {end!r}")
         counts = (3,) if make is Swizzle else (3, 4)
         if len(values) not in counts:
-            self.fail(f"expected {' or '.join(map(str, counts))} numbers, found {len(values)}", at)
+            form = "Sw<bits,base,shift>" if make is Swizzle else "Rot<chunk,count,line> or Rot<chunk,count,line,period>"
+            self.fail(f"expected {' or '.join(map(str, counts))} numbers, found {len(values)}: {form}", at)
         layer = self.build(lambda: make(*values), at)
         return self.scaled(layer, at) if make is Swizzle and self.kind == "pointer" else layer
 
