@@ -279,6 +279,8 @@ def _text(entry, options, trace, arrays, changed, wrong, saved, mends):
     lines += [cut(line) if line[:6].strip().isdigit() else fit(line) for line in listing.splitlines()]
     for mend in mends:
         lines += ["", *map(fit, mend_lines(mend))]
+    if trace.total().excess and {c.file for c in trace.lines} == {entry.module.syntax.path}:
+        lines += ["", fit("no edit is proposed: this PTX does not name the lines of its source (nvcc -lineinfo)")]
     counted = [f"{name} {n}" for name, n in trace.totals().items() if n]
     lines += ["", field("wavefronts", ", ".join(counted) or "none of loads and stores of shared memory")]
     for name, array in arrays.items():

@@ -210,6 +210,14 @@ def test_run_proposes_the_edit_that_mends_an_array_of_the_source(capsys, folder)
     assert (mend["name"], mend["excess"], mend["left"], mend["edits"][0]["line"]) == ("tile", 3968, 0, 2)
 
 
+def test_ptx_that_names_no_lines_is_told_what_an_edit_needs(capsys, folder):
+    text = (GUIDE / "transpose.ptx").read_text()
+    (folder / "bare.ptx").write_text("\n".join(line for line in text.splitlines() if not line.strip().startswith(".loc")))
+    words = [word.replace("transpose.ptx", "bare.ptx") for word in TRANSPOSED]
+    sentence = "no edit is proposed: this PTX does not name the lines of its source (nvcc -lineinfo)"
+    assert sentence in printed(capsys, *words) and sentence not in printed(capsys, *TRANSPOSED)
+
+
 def test_what_functions_of_headers_cost_stands_beside_the_calls_in_the_kernel(capsys, folder):
     store = ".loc 2 7 1, function_name $L, inlined_at {}\nst.shared.b32 [tile+{}], %r1;"
     nested = ".loc 2 9 1, function_name $L, inlined_at 1 4 1"
