@@ -20,6 +20,8 @@ ST, ST_AGAIN, LD = "st.shared.u32 [%r4], %r5; ", "st.shared.u32 [%r4], %x1; ", "
 LD_AGAIN = "ld.shared.u32 %x3, [%r4]; mad.lo.u32 %r7, %x2, %x3, %x1; "
 LD_STORED = "ld.shared.u32 %x3, [%r4]; mad.lo.u32 %r7, %x3, %x1, %x1; "
 READ = "bar.sync 0; ld.shared.u32 %r7, [s]; "
+HALVES = "cvt.u16.u32 %h1, %r5; cvt.u16.u32 %h2, %r6; "
+ST_BYTES, ST_PAIR = "st.shared.v4.u8 [%r4], {%h1, %h2, %h2, %h1}; ", "st.shared.v2.u8 [%r4], {%h1, %h2}; "
 X = "mov.u32 %x1, %r6; "
 WORK = "div.u32 %x1, %r6, %r5; st.global.u32 [%rd3+256], %x1; "
 TO_MEET = X + "@%p1 bra MEET; "
@@ -83,6 +85,10 @@ CASES = {
     X + ST + "ld.shared.v2.u16 {%h1, %h2}, [%r4]; add.u16 %h1, %h1, %h2; cvt.u32.u16 %r7, %h1; ": (0, 1),
     "st.shared.v2.u16 [%r4], {%h1, %h2}; ld.shared.v2.u16 {%h1, %h2}, [%r4]; add.u16 %h1, %h1, %h2; cvt.u32.u16 %r7, %h1; ":
         (1, 1),
+    **{HALVES + first + again + READ: (1, stores) for first, again, stores in (
+        (ST_BYTES, ST_BYTES.replace("{%h1", "{%h2"), 1), (ST_BYTES, ST, 1), (ST, ST_BYTES, 1),
+        (ST_BYTES, ST_BYTES.replace("v4.u8", "v4.u16"), 2), (ST_PAIR, ST_PAIR.replace("{%h1", "{%h2"), 1),
+        (ST_PAIR.replace("u8", "u16"), ST, 1), (ST_BYTES.replace("v4.u8", "v4.u16"), "st.shared.u64 [%r4], %rd2; ", 2))},
     X + "@%p1 st.shared.u32 [%r4], %r5; " + LD_STORED: (1, 1),
     X + "mov.u32 %x3, 9; " + ST + "@%p1 ld.shared.u32 %x3, [%r4]; add.u32 %r7, %x3, %x1; ": (0, 1),
     X + "st.shared.u32 [%r4], %r5; st.shared.u32 [%r4+512], %r6; " + ST_AGAIN + READ: (1, 3),

@@ -92,7 +92,7 @@ class _Places:
         store, size, count = plain.store, plain.size, len(plain.elements)
         wanted = [size * i for i, one in enumerate(plain.elements) if store or count == 1 or not self._known.unread(one)]
         if count > 1 and size < 4:                        # bytes and halves of a vector are in registers of up to 32 bits
-            whole = not store and len(wanted) == count
+            whole = len(wanted) == count
             wanted = [*range(0, size * count, 4)] if whole else []
             size = min(4, size * count)
         return tuple(_Piece(base, offset + at, size, size < 4 and plain.type[0] == "s") for at in wanted), register
@@ -123,9 +123,14 @@ def _events(part, places):
         changed = places.registers.intersection(defined(statement))
         pieces, register = places.of.get(id(statement), ((), ""))
         if forgets or changed or pieces:
-            kept = pieces and statement.guard is None and register not in changed
+            kept = pieces and statement.guard is None and register not in changed and not _packs(statement)
             had = _Had(id(statement), statement.opcode == "st", register) if kept else None
             yield _Event(forgets, changed, pieces, had, statement.opcode == "ld"), id(statement)
+
+
+def _packs(statement):
+    """Whether it stores a vector of bytes or halves, of which loads are not said to have the value: some do."""
+    return statement.opcode == "st" and isinstance(statement.operands[1], syntax.Vector) and plain_access(statement).size < 4
 
 
 def _loads(flow, events):
