@@ -22,6 +22,8 @@ GUARD, OTHER = "setp.lt.u32 %p1, %r2, %r1; ", "setp.lt.u32 %p2, %r2, 9; "
 LOAD, TWO = "ld.shared.u32 %x0, [%r5]; ", "ld.shared.u32 %x0, [%r5]; ld.shared.u32 %x1, [%r5+1024]; "
 STORE = "@%p1 st.global.u32 [%rd1], {}; "
 
+IN_HALVES = "mov.b32 {%rs2, %rs3}, %x0; "
+
 BEHIND = {
     GUARD + LOAD + STORE.format("%x0"): (0, 1), LOAD + GUARD + STORE.format("%x0"): (0, 1),
     GUARD + LOAD + STORE.format("%x0").replace("@", "@!"): (0, 1),
@@ -60,6 +62,12 @@ BEHIND = {
     **{GUARD + LOAD + f"{how} %rd3, %x0; @%p1 st.global.u64 [%rd1], %rd3; ": made for how, made in (
         ("cvt.u64.u32", (1, 0)), ("cvt.s64.s32", (1, 0)), ("cvt.f64.f32", (0, 1)), ("cvt.rzi.s64.f32", (0, 1)))},
     GUARD + "ld.shared.u64 %rd3, [%r5]; cvt.u32.u64 %x2, %rd3; " + STORE.format("%x2"): (0, 1),
+    **{GUARD + LOAD + one + "@%p1 st.global.v2.u32 [%rd1], {%x2, %x3}; ": made for one, made in (
+        ("add.u32 %x2, %x0, 5; shl.b32 %x3, %x0, 3; ", (0, 1)), ("add.u32 %x2, %x0, 5; mov.b32 %x3, %x0; ", (0, 1)),
+        (IN_HALVES + "cvt.f32.f16 %x2, %rs2; cvt.f32.f16 %x3, %rs3; ", (0, 1)),
+        (IN_HALVES + "cvt.f32.f16 %x2, %rs3; mul.f32 %x3, %x2, 0f3FA00000; ", (0, 1)),
+        ("add.u32 %x2, %x0, 5; add.u32 %x3, %x0, %r2; ", (1, 0)),
+        ("add.u32 %x2, %x0, 5; shl.b32 %x3, %x0, 3; st.global.u32 [%rd1+12], %x3; ", (1, 0)))},
     GUARD + LOAD + "mad.lo.u32 %x2, %x0, 3, 7; " + STORE.format("%x2"): (1, 0),
     GUARD + LOAD + "add.u32 %x2, %x0, %r2; " + STORE.format("%x2"): (1, 0),
     GUARD + TWO + "add.u32 %x2, %x0, %x1; " + STORE.format("%x2"): (2, 0),
@@ -125,6 +133,8 @@ BEHIND_BRANCHES = {
     GUARD + LOAD + AROUND.format(MANY) + LAST.replace("%r2", "%x0"): (1, 0),
     GUARD + LOAD + AROUND.format(RED.format("%x0")) + LAST: (0, 1),
     GUARD + LOAD + AROUND.format("atom.global.add.u32 %x2, [%rd1+8], %x0; st.global.u32 [%rd1], %x2; ") + LAST: (0, 1),
+    GUARD + LOAD + IN_HALVES + "cvt.f32.f16 %x1, %rs2; cvt.f32.f16 %x2, %rs3; " +
+    AROUND.format(RED.format("%x1") + RED.format("%x2")) + LAST: (0, 1),
     GUARD + LOAD + AROUND.format("red.shared.xor.b32 [%r5], %x0; ") + LAST: (0, 1),
     GUARD + OTHER + LOAD + AROUND.format("@%p2 bra $in; " + STORES + "$in: st.global.u32 [%rd1+12], %r2; ") + LAST: (0, 1),
     GUARD + LOAD + AROUND.format("shfl.sync.down.b32 %x2, %x0, 1, 31, -1; st.global.u32 [%rd1], %x2; ") + LAST: (0, 1),

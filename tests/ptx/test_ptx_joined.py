@@ -67,6 +67,7 @@ STORED, SUMMED = "st.global.u16 [%rd1+8], %rs0;", "red.global.add.f32 [%rd1+8], 
 AS_F16 = f"add.f16 %rs0, %rs0, $; {STORED}"
 AS_U32, AS_S32 = (f"cvt.{sign}32.{sign}16 %x0, $;" + added([0]) for sign in "us")
 COPIED = "mov.b16 %rs8, $; cvt.u32.u16 %x0, %rs8;" + added([0])
+AS_F8 = AS_F16.replace("$", "%rs8")
 GREATEST = "setp.lt.f16 %p1, %rs0, $; selp.b16 %rs8, $, %rs0, %p1; mov.b16 %rs0, %rs8; "
 KEPT = {"u16": [AS_F16, AS_S32, "mov.b32 %x0, {$, %rs0};" + added([0]), "st.volatile.global.u16 [%rd1+8], $;",
                 f"cvt.f32.f16 %f0, $; {SUMMED}", f"cvt.rn.f32.u16 %f0, $; {SUMMED}",
@@ -132,6 +133,7 @@ BECOME = {
     ROW + halves("u16", [AS_F16, AS_F16, AS_U32, AS_F16]): "LDS.64 LDS.U16",
     **{ROW + halves("u16", GREATEST + use): made for use, made in
        ((AS_F16, "LDS.64"), (AS_S32, "LDS.64"), (AS_U32, " ".join(["LDS.U16"] * 4)))},
+    ROW + "cvt.u16.u32 %rs8, %r6; " + AS_U32.replace("$", "%rs8") + halves("u16", f"mov.b16 %rs8, $; {AS_F8}"): "LDS.64",
     ROW + "".join(f"ld.shared.u16 %x{i}, [%r4+{2 * i}];" for i in range(4)) + added(range(4)): " ".join(["LDS.U16"] * 4),
     ROW + "ld.shared.u32 %x0, [%r4]; ld.shared.f32 %f1, [%r4+4]; mov.b32 %x1, %f1;" + added((0, 1)): "LDS.64",
     ROW + "ld.shared.v2.u32 {%x0, %x1}, [%r4]; ld.shared.u32 %x2, [%r4+8];" + added(range(3)): "LDS.128",

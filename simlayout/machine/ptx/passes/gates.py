@@ -10,14 +10,15 @@ are gates, of those that the instructions of a kernel come to in their order:
   branch, or there are many.
 
 Loads whose results are used as they are, or as another type, come behind, and so do those with one operation and a constant
-between, except 0, which is a register there. Those of which one instruction of three operands is made first do not, nor do
-loads ahead of a barrier, of what acquires or releases, or of another store to shared memory. ptxas joins loads, and leaves
-out those of what a thread has, before it moves them: one that counts for another one stays ahead of what that is needed for.
+between, except 0, which is a register there; of several uses, as of the two halves of a word, each must be of these kinds.
+Those of which one instruction of three operands is made first do not, nor do loads ahead of a barrier, of what acquires or
+releases, or of another store to shared memory. ptxas joins loads, and leaves out those of what a thread has, before it moves
+them: one that counts for another one stays ahead of what that is needed for.
 """
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -64,7 +65,7 @@ class _Gate:
     inside: Sequence[int]
     guard: Guard | None = None
 
-    def holds(self, places: Collection[int]) -> bool:
+    def holds(self, places: Iterable[int]) -> bool:
         """Whether all places are inside."""
         return all(place in self.inside for place in places)
 
@@ -221,6 +222,7 @@ def _behind(lines, gate, kept=frozenset()):
     """The loads of a gate's basic block that come behind it, and what comes along, the last one first. kept: ids of what
     does not."""
     alone: dict[str, bool] = {}                          # register that is read behind it alone -> whether it is computed
+    along: dict[int, bool] = {}                          # where what comes along is -> whether something is computed there
     behind: list[syntax.Instruction] = []
     changed: set[str] = set()                            # between a statement and the gate
     stay: set[str] = set()                               # names of what is between the block's start and the gate, and stays
@@ -230,13 +232,12 @@ def _behind(lines, gate, kept=frozenset()):
             break
         if _branched_around(statement) and (gate.guard is None or statement.guard != gate.guard):
             break
-        alone |= {name: False for name in defined(statement)
-                  if name not in alone and lines.reads[name] and gate.holds(lines.reads[name])}
+        alone |= {name: any(along.get(reader, False) for reader in readers) for name in defined(statement)
+                  if (readers := lines.reads[name]) and gate.holds(one for one in readers if one not in along)}
         if id(statement) not in kept and _goes_along(statement, alone, lines.reads, changed):
             behind.append(statement)
-            if statement.opcode != "ld":
-                computed = not _is_free(statement) or any(alone[name] for name in defined(statement))
-                alone.update(dict.fromkeys(registers_read(statement), computed))
+            along[at] = statement.opcode != "ld" and (
+                not _is_free(statement) or any(alone.get(name, False) for name in defined(statement)))
         else:
             changed.update(defined(statement))
             stay.add(statement.name)
@@ -269,9 +270,9 @@ def _goes_along(statement, alone, reads, changed):
         return False
     if statement.opcode == "ld":
         return _STRONG.isdisjoint(statement.modifiers) and is_shared_load(statement) and not made.isdisjoint(alone)
-    if not made <= {*alone} or [len(reads[name]) for name in needed] != [1]:
+    if made.isdisjoint(alone) or len(needed) != 1:
         return False
-    return _is_free(statement) or _has_one_operand(statement) and not any(alone[name] for name in made)
+    return _is_free(statement) or _has_one_operand(statement) and not any(alone.get(name) for name in made)
 
 
 def _is_free(statement):

@@ -7,6 +7,8 @@ sources are.
 """
 
 from simlayout.machine.ptx import syntax
+from simlayout.machine.ptx.passes.def_use import defined
+from simlayout.machine.ptx.passes.flow import Flow
 
 _SIGNED, _UNSIGNED, _ANY, _NONE = ("s16",), ("u16", "b16"), ("s16", "u16", "b16"), ()
 _EITHER = {"add", "sub", "and", "or", "xor", "not", "shl"}
@@ -15,30 +17,42 @@ _CHOSEN = {"mov": 2, "selp": 3}
 """How many operands of these are the register that they write and those that it may be a copy of."""
 
 
-def kept_halves(body: tuple) -> set[int]:
-    """The ids of the loads in a function's statements whose 16 bits nothing wants extended as they are."""
-    instructions = [s for s in body if isinstance(s, syntax.Instruction)]
-    loads = [(s, s.operands[0].name) for s in instructions if s.opcode == "ld" and {*s.modifiers[-1:]} & {*_ANY}
-             and isinstance(s.operands[0], syntax.Register) and s.operands[0].type == "b16"]
+def kept_halves(function: syntax.Function) -> set[int]:
+    """The ids of the loads in a function with a body whose 16 bits nothing that they come to wants extended as they are."""
+    body = [s for s in function.body or () if isinstance(s, syntax.Instruction)]
+    loads = {id(s): s.operands[0].name for s in body if s.opcode == "ld" and {*s.modifiers[-1:]} & {*_ANY}
+             and isinstance(s.operands[0], syntax.Register) and s.operands[0].type == "b16"}
     if not loads:
         return set()
-    wanted: dict[str, set[str]] = {}                     # register -> as which types it is wanted extended
-    copies = []
-    for s in instructions:
-        registers = [one.name for one in s.operands if isinstance(one, syntax.Register)]
-        if s.opcode in _CHOSEN and isinstance(s.operands[0], syntax.Register):
-            chosen = s.operands[1:_CHOSEN[s.opcode]]
-            copies += [(registers[0], one.name) for one in chosen if isinstance(one, syntax.Register)]
-        for name in registers[1:]:
-            wanted.setdefault(name, set()).update(_extended(s))
-    changed = True
-    while changed:
-        changed = False
-        for to, of in copies:
-            more = wanted.get(to, set()) - wanted.setdefault(of, set())
-            wanted[of] |= more
-            changed |= bool(more)
-    return {id(s) for s, name in loads if s.modifiers[-1] not in wanted.get(name, ())}
+    flow, found = Flow.of(function), set[int]()
+    wanted: dict[int, dict[str, set[str]]] = {}          # block -> register -> as which types it is wanted from there on
+    while True:
+        before = dict(wanted)
+        for block in reversed(flow.order):
+            state: dict[str, set[str]] = {}
+            for behind in flow.after[block]:
+                for name, types in wanted.get(behind, {}).items():
+                    state[name] = state.get(name, set()) | types
+            for s in reversed(flow.blocks[block]):
+                if id(s) in loads:
+                    (found.discard if s.modifiers[-1] in state.get(loads[id(s)], ()) else found.add)(id(s))
+                _go_ahead(s, state)
+            wanted[block] = state
+        if wanted == before:
+            return found
+
+
+def _go_ahead(instruction, state):
+    """Changes {register: as which types it is wanted extended} from what it is behind an instruction to what it is ahead of
+    it."""
+    chosen = instruction.operands[1:_CHOSEN.get(instruction.opcode, 0)]
+    types = set().union(*(state.get(name, ()) for name in defined(instruction))) if chosen else set()
+    for name in defined(instruction) if instruction.guard is None else ():
+        state.pop(name, None)
+    types |= {*_extended(instruction)}
+    for one in instruction.operands[1:] if types else ():
+        if isinstance(one, syntax.Register) and (one in chosen or not chosen):
+            state[one.name] = state.get(one.name, set()) | types
 
 
 def _extended(instruction):

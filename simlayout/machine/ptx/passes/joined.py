@@ -62,12 +62,13 @@ def joined(body: Statements, names, gone: Set[int]) -> Wholes:
     `passes.redundant`)."""
     body = tuple(statement for statement in body if id(statement) not in gone)
     wholes = Wholes(dict.fromkeys(gone, ()), {})
-    halves = kept_halves(body)
+    function = replace(names.function, body=body)
+    halves = kept_halves(function)
     every = {id(s): parts for s in body if (parts := _parts(s, names, halves)) is not None}
     if not every:
         return wholes
     aligned = Alignments(names)
-    for run, ahead in (*_runs_of_stores(body, every), *_runs_of_loads(replace(names.function, body=body), every)):
+    for run, ahead in (*_runs_of_stores(body, every), *_runs_of_loads(function, every)):
         _join(run, aligned, ahead, wholes)
     return wholes
 
