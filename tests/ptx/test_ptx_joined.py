@@ -16,6 +16,7 @@ mov.b32 {%h1, %h2}, %r5; mov.b64 %d1, {%r5, %r6}; mov.u32 %r3, 0;
 """
 ROW = "shl.b32 %r4, %r1, 4; add.u32 %r4, %r2, %r4; "
 PAIR = "st.shared.u32 [%r4], %r5; st.shared.u32 [%r4+4], %r6;"
+WIDE = "cvt.u64.u32 %d2, %r1; shl.b64 %d3, %d2, 3; {} cvt.u32.u64 %x0, %d4; add.u32 %r4, %r2, %x0; " + PAIR
 TAIL = "\nst.global.u32 [%rd1], %r3; ret;"
 
 
@@ -232,6 +233,11 @@ BECOME = {
         "shl.b32 %x1, %r1, 3; and.b32 %x2, %x1, -64; sub.s32 %x0, %x1, %x2;",
         "shl.b32 %x1, %r1, 3; min.u32 %x0, %x1, 512;",
         "and.b32 %x0, %r1, 252;")},
+    **{WIDE.format(how): "STS.64" for how in (
+        "min.u64 %d4, %d3, 512;", "max.u64 %d4, %d3, 8;", "max.s64 %d4, %d3, 0; min.s64 %d4, %d4, 384;",
+        "min.s64 %d2, %d2, 9; shl.b64 %d4, %d2, 3;", "shl.b64 %d1, %d2, 4; max.s64 %d4, %d3, %d1;")},
+    **{WIDE.format(how): "STS STS" for how in (
+        "min.u64 %d4, %d3, 132;", "max.s64 %d4, %d3, 4;", "shl.b64 %d1, %d2, 2; max.u64 %d4, %d3, %d1;")},
 }
 """Lines of PTX -> the accesses of shared memory in the SASS, sorted."""
 PLAIN = {4: "", 8: ".64", 16: ".128", 1: ".U8", 2: ".U16"}

@@ -246,8 +246,8 @@ def _starts(whole, known, left, run):
     return sorted(found)
 
 
-_SOURCES = {"mov": 1, "cvt": 1, "cvta": 1, "add": 2, "or": 2, "xor": 2, "selp": 2, "and": 2, "mul": 2, "mad": 3, "shl": 2,
-            "bfi": 3}
+_SOURCES = {"mov": 1, "cvt": 1, "cvta": 1, "bfi": 3, "mad": 3,
+            **dict.fromkeys(("add", "or", "xor", "selp", "min", "max", "and", "mul", "shl"), 2)}
 """How many operands of an instruction `Alignments` looks at."""
 
 
@@ -303,7 +303,8 @@ class Alignments:
         bits = [self._whole(one) for one in sources]
         if s.opcode in ("mov", "cvt", "cvta"):
             return bits[0]
-        if s.opcode in ("add", "or", "xor", "selp"):     # not of sub, min and max, of which ptxas does not know either
+        wide = s.opcode in ("min", "max") and s.modifiers[-1] in ("s64", "u64")       # ptxas compares, and selects
+        if s.opcode in ("add", "or", "xor", "selp") or wide:     # not of sub, and min and max of 32 bits, as ptxas has it
             return min(bits[:2])
         if s.opcode == "and":
             return max(bits)
