@@ -86,6 +86,21 @@ def test_a_record_is_judged_array_by_array_and_class_by_class():
     assert compare.Verdict("softmax", wavefronts={"ld": (7, 7), "all": (8, 7)}).apart == ["all"]
 
 
+def test_approximate_complex_numbers_may_be_a_little_apart_in_each_part_and_bytes_may_not():
+    pairs, text = np.full(4, 1 + 2j), np.arange(4, dtype=np.uint8)
+    made = {"sha256": {"0": "", "1": ""}, "arrays": {"0": gpu.packed(pairs), "1": gpu.packed(text)}}
+    assert compare.unlike(pairs + 1e-9j, made, "0") == ""
+    assert "4 of 8 elements" in compare.unlike(pairs + 1j, made, "0")
+    assert compare.unlike(text + np.uint8(1), made, "1") == "argument 1: other bytes than the GPU's"
+
+
+def test_all_wavefronts_have_the_loads_of_atomics_that_are_loops():
+    row = ROWS["numba_bins_of_halves"]
+    trace = compare.ran(row, row.text(), row.arguments(), "off")
+    assert trace.total().loads and compare.wavefronts(trace, {"counters": {"shared": 869}}) == {
+        "all": (sum(trace.totals().values()), 869)}
+
+
 def test_without_a_gpu_the_runner_says_so_in_one_line(monkeypatch, tmp_path):
     monkeypatch.setattr(gpu, "gpu_problem", lambda: "there is no GPU")
     with pytest.raises(DeviceError, match="^there is no GPU$"):

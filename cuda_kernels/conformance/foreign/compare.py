@@ -26,7 +26,8 @@ CLASSES = ("ld", "ldmatrix", "st", "copy", "atom")
 ALL = "all"
 """All accesses together: those of stmatrix and of wgmma's operands as well, which have no counter of their own."""
 APART = {8: (1e-5, 1e-6), 4: (1e-5, 1e-6), 2: (1e-3, 1e-4)}
-"""Bytes of an element -> how far approximate results may be from the GPU's, relative and absolute."""
+"""Bytes of a number -> how far approximate results may be from the GPU's, relative and absolute; of others, such as bytes, they
+must be equal."""
 
 
 @dataclass(frozen=True)
@@ -96,11 +97,12 @@ def unlike(array, recorded, index):
     if digest(array) == recorded["sha256"][index]:
         return ""
     kept = recorded.get("arrays", {}).get(index)
-    if kept is None:
+    numbers = np.ascontiguousarray(array).view(array.real.dtype) if array.dtype.kind == "c" else array
+    apart = APART.get(numbers.itemsize)
+    if kept is None or apart is None:
         return f"argument {index}: other bytes than the GPU's"
-    theirs = unpacked(kept, array).astype(np.float64)
-    apart = APART[array.itemsize]
-    off = ~np.isclose(array.astype(np.float64), theirs, *apart, equal_nan=True)
+    theirs = unpacked(kept, numbers).astype(np.float64)
+    off = ~np.isclose(numbers.astype(np.float64), theirs, *apart, equal_nan=True)
     return (
         f"argument {index}: {int(off.sum())} of {off.size} elements are further than {apart} from the GPU's"
         if off.any()
@@ -110,7 +112,8 @@ def unlike(array, recorded, index):
 
 def wavefronts(trace, recorded):
     """{class, or ALL: (the machine's, the GPU's)} of what the GPU counted."""
-    ours = {**trace.totals(), ALL: trace.total().wavefronts}
+    total = trace.total()
+    ours = {**trace.totals(), ALL: total.wavefronts + total.loads}
     return {name: (ours[name], theirs) for name, theirs in counted(recorded).items()}
 
 
