@@ -226,6 +226,11 @@ def test_a_copy_that_nobody_waits_for_is_legal_and_noted():
     assert trace.notes == (f"racy_kernels.py:{line}: 4 cp.async never waited for: legal, as nothing reads what it brings",)
 
 
+def test_a_copy_that_was_read_too_early_is_not_noted_as_one_that_nothing_reads():
+    trace = run(racy.uncommitted_copy, 1, 32, words(32), shared_bytes=256, hazards="report")
+    assert [hazard.kind for hazard in trace.hazards] == ["early read"] and trace.notes == ()
+
+
 def test_what_a_read_too_early_leads_to_is_told_as_that_read():
     """Poison as an address is out of bounds in warp 0, before warp 1 has stored what it should have been."""
     def kernel():

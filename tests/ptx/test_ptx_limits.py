@@ -22,12 +22,13 @@ bra AGAIN;"""
 
 STEPS = {"counter": "add.u32 %r1, %r1, 1; setp.eq.u32 %p1, %r1, 0; @%p1 ret;",
          "memory": "add.u32 %r1, %r1, 1; st.shared.u32 [tile], %r1;",
-         "barrier": "add.u32 %r1, %r1, 1; bar.sync 0;",
          "divergent": "add.u32 %r1, %r1, 1; and.b32 %r2, %r1, 4; setp.eq.u32 %p1, %r2, 0; @%p1 bra AGAIN;"}
 """What goes on for ever and never comes back to the same registers and memory."""
 
 IDLE = {"nothing": "", "two steps": "xor.b32 %r1, %r1, 1; setp.eq.u32 %p1, %r1, 0; @%p1 bra AGAIN;",
         "reads": "ld.shared.u32 %r2, [tile];", "writes what is its own": "st.local.u32 [own], %r3;",
+        "meets": "bar.sync 0;", "meets and counts": "add.u32 %r1, %r1, 1; bar.sync 0;",
+        "meets and reads": "st.shared.u32 [tile], %r3; bar.sync 0; ld.shared.u32 %r2, [tile]; bar.sync 0;",
         "counts": "add.u32 %r1, %r1, 1;", "counts what it reads": "ld.shared.u32 %r2, [tile]; add.u32 %r1, %r1, %r2;"
                                                                   "mad.lo.u32 %r4, %r1, 3, %r4; add.u32 %r5, %r5, 1;"}
 """What comes back to the same, but for what nothing depends on, so that nothing but another warp could end it."""
@@ -63,7 +64,8 @@ def test_an_endless_loop_ends_by_ctrl_c_and_the_entry_can_run_again(step):
 def test_a_loop_in_which_nothing_changes_ends_by_itself_with_one_line_that_names_it(step):
     with pytest.raises(HazardError, match="deadlock") as ended:
         endless(step)
-    assert str(ended.value).count("(loop.cu:9)") == 1 and "\n" not in str(ended.value)
+    places = 1, 1 + ("meets" in step)                    # a warp may stand at the barrier, and another behind it
+    assert str(ended.value).count("(loop.cu:9)") in places and "\n" not in str(ended.value)
     reads = "%r2, [tile]" in IDLE[step] or "[own]" in IDLE[step]
     assert ("what it reads again and again" if reads else "a way out of a loop that has none") in str(ended.value)
     with pytest.raises(MachineError, match="has executed 5000 instructions"):

@@ -102,6 +102,10 @@ class Cta:
             self._barriers[id] = Barrier(self, id)
         return self._barriers[id]
 
+    def arrivals(self):
+        """[(id, threads that have arrived)] of the named barriers that have been used."""
+        return [(id, barrier.arrived) for id, barrier in self._barriers.items()]
+
     def peer(self, rank, instruction):
         """The CTA of this rank in the cluster, which may have ended."""
         ctas = self.cluster.ctas

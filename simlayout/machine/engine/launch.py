@@ -86,10 +86,14 @@ class Launch:
         return allocation
 
     def ended(self, warp):
-        """Notes what a warp leaves behind: copies that nothing has waited for."""
+        """Notes what a warp leaves behind: copies that nothing has waited for, and of which no hazard says so already."""
         for copy in warp.copies.under_way():
-            if copy.touch is not None:
+            if copy.touch is not None and copy.touch.site not in self._told():
                 self.recorder.note(copy.touch.site, "cp.async never waited for: legal, as nothing reads what it brings")
+
+    def _told(self):
+        """The (file, line) of which hazards have been told."""
+        return {(place.file, place.line) for one in self.log.hazards() for place in (one.first, one.second) if place}
 
     def trace(self, ptx=()):
         """The Trace of everything so far. ptx: as of Trace."""

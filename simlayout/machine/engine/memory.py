@@ -94,7 +94,8 @@ class SharedMemory:
         return self._tables[max(self._tables)].reshape(-1).view(dtype)
 
     def store(self, rows: np.ndarray, data: np.ndarray) -> None:
-        """Writes uint8 [n, nbytes] to int64 [n] rows; of equal rows the last one wins."""
-        self._tables[data.shape[1]][rows] = data
-        if self._launch is not None:
+        """Writes uint8 [n, nbytes] to int64 [n] rows; of equal rows the last one wins. The launch is told of a change."""
+        table = self._tables[data.shape[1]]
+        if self._launch is not None and (table[rows] != data).any():
             self._launch.changes += 1
+        table[rows] = data

@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from simlayout.hardware.tables.arch import LANES
 from simlayout.interrupts import apart
 from simlayout.machine.engine.cta import Residents
+from simlayout.machine.ptx.circles import Circles
 from simlayout.machine.ptx.compiled.held import held_of
 from simlayout.machine.ptx.doubts import TooLong
 from simlayout.machine.ptx.published import Published
@@ -67,7 +68,7 @@ class Running:
     def __init__(self, program, launch, space, shape, limit, before=None):
         self._what, self._left, self.loop, self._before = (program, launch, space), _warmth(), None, before
         self._shape, self._limit, self._whole, self.gathers = shape, limit, None, False
-        self.published = Published()
+        self.published, self._circles = Published(), Circles(program, space)
         if before is None and (compiled() or launch.doubts is not None):
             self.warm(self._left)
 
@@ -118,10 +119,14 @@ class Running:
 
     def ahead(self, turns, together):
         """Runs the warps of a CTA for a while by the compiled loop, if all of them can go on; gives those that need a turn
-        of their own. together: whether these are all that have not ended.
+        of their own, which are none if they go round in a circle. together: whether these are all that have not ended.
 
         A warp that stands at a barrier needs none: the loop opens it when all stand there.
         """
+        if turns and self._circles.closed(turns):
+            for turn in turns:
+                turn.goes_round(self._circles.reads)
+            return []
         self.gathers = together and self.loop is not None and not self._what[1].shadowed
         if not self.gathers:
             return turns

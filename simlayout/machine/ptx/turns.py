@@ -48,6 +48,11 @@ class PtxTurns:
         warp = self.warp
         return bool(warp.parts) and warp.is_free and warp.waiting is None and self.left > TURN
 
+    @property
+    def asks(self):
+        """Whether it goes on without what it asks for (mbarrier.test_wait)."""
+        return self._given_up > 0
+
     def has_run(self, steps):
         """Steps of the warp have been executed elsewhere."""
         self.left -= steps
@@ -71,6 +76,16 @@ class PtxTurns:
             if self._idle > IDLE and not self.finished and warp.waiting is None:
                 self._idle = 0
                 self._look_for_a_loop()
+
+    def goes_round(self, reads):
+        """The warp goes on as it did, with all others that can run: until one that cannot changes something, or until time
+        has passed. reads: whether they look at memory."""
+        warp, launch = self.warp, self.warp.cta.launch
+        changes = launch.changes
+        warp.stand_at(warp.program.steps[warp.parts[0].at])
+        warp.polls = warp.idle = True
+        warp.watches_time = warp.program.reads_clocks
+        warp.waiting = (lambda: launch.changes != changes), warp.poll_text if reads else NO_WAY_OUT, None
 
     def _run(self, budget, watched=None):
         """Runs at most so many steps; watched: called before each part runs, with it, ends the run by returning True."""

@@ -1,0 +1,121 @@
+"""Launches that go round: all warps come back to where they were, and registers and memory hold what they held.
+
+From there on they will do the same again and again, as CTAs do that wait for one which runs only after them. A warp that
+reads the same again and again is seen by itself (`turns`); here are those that meet at a barrier on the way, or that store
+what is there already.
+"""
+
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+
+FIRST = 64
+"""Rounds of turns after which a state is kept for the first time; the next ones are kept after twice as many each."""
+
+
+@dataclass(frozen=True)
+class State:
+    """What was. places: of each warp; rows: their registers; executed: how often each step had been; memory: of the CTAs, as
+    `_memory` gives it; held: a digest of global memory."""
+
+    places: list
+    rows: list
+    executed: np.ndarray
+    memory: list
+    held: bytes
+
+
+class Circles:
+    """What a launch compares its rounds by. program, space: its Program and its GlobalSpace.
+
+    One state at a time is kept, and later ones are compared with it (Brent's way of finding a cycle): first where warps
+    stand, then the registers on which anything depends that was done since, then memory.
+    """
+
+    def __init__(self, program: Any, space: Any):
+        self._program, self._space = program, space
+        self._begin(None)
+
+    def _begin(self, residents):
+        self._residents, self._rounds, self._kept, self._next = residents, 0, None, FIRST
+
+    def closed(self, turns: list) -> bool:
+        """Whether a new round begins as an earlier one did. turns: the PtxTurns that can run, of CTAs that run at the same
+        time. Where others run than before, all begins anew, and where it does: time may pass, or copies may come."""
+        warps = [turn.warp for turn in turns]
+        if any(turn.asks for turn in turns):
+            return False                                 # it is told what they ask for
+        if warps[0].cta.grid_barrier is not self._residents:
+            self._begin(warps[0].cta.grid_barrier)
+        self._rounds += 1
+        if self._rounds == self._next:
+            self._keep(warps)
+        elif self._kept is not None and self._is_as_kept(warps):
+            if self._held() == self._kept.held:
+                self._begin(self._residents)
+                return True
+            self._kept = None                            # global memory differs: it is not looked at each time
+        return False
+
+    @property
+    def reads(self) -> bool:
+        """Whether memory is looked at on the way round."""
+        way = [self._program.steps[at] for at in np.flatnonzero(self._way)]
+        return any(step.run is not None and not step.name.startswith("bar") for step in way)
+
+    def _keep(self, warps):
+        self._kept = State(_places(warps), [warp.rows.copy() for warp in warps], self._program.executed.copy(),
+                           _memory(warps), self._held())
+        self._way, self._deciding, self._next = None, None, 2 * self._next
+
+    def _is_as_kept(self, warps):
+        """Whether places, registers and the memory of CTAs are as they were, and nothing is under way."""
+        kept = self._kept
+        if len(warps) != len(kept.places) or _place(warps[0]) != kept.places[0]:
+            return False
+        rows = self._decide()
+        return (all(np.array_equal(warp.rows[rows], before[rows]) for warp, before in zip(warps, kept.rows))
+                and _places(warps) == kept.places and _memory(warps) == kept.memory and not _under_way(warps))
+
+    def _decide(self):
+        """The rows on which anything depends that steps have done since the state was kept."""
+        way = self._program.executed != self._kept.executed
+        if self._way is None or not np.array_equal(way, self._way):
+            self._way, self._deciding = way, self._program.deciding({*np.flatnonzero(way).tolist()})
+        return self._deciding
+
+    def _held(self):
+        """What global memory holds, as a digest."""
+        digest = blake2b()
+        for memory in self._space.writeable():
+            digest.update(memory)
+        return digest.digest()
+
+
+def _places(warps):
+    return [_place(warp) for warp in warps]
+
+
+def _place(warp):
+    """Where the parts of a warp stand, and which lanes they have."""
+    return [(part.at, part.mask.tobytes()) for part in warp.parts]
+
+
+def _memory(warps):
+    """What local and shared memory hold, mbarriers are at, and has come to barriers."""
+    return [warp.local.tobytes() for warp in warps] + [
+        (cta.shared.bytes.tobytes(), cta.arrivals(),
+         [(at, one.number % 2, one.pending, one.bytes) for at, one in cta.mbarriers.items()]) for cta in _ctas(warps)]
+
+
+def _under_way(warps):
+    """Whether copies are: what they bring is in no memory yet."""
+    return (any(warp.copies.under_way() for warp in warps)
+            or any(one.loads for cta in _ctas(warps) for one in cta.mbarriers.values()))
+
+
+def _ctas(warps):
+    """The CTAs of warps, each once."""
+    return {id(warp.cta): warp.cta for warp in warps}.values()

@@ -1,0 +1,71 @@
+"""CTAs whose warps meet again and again and wait for what never comes are told; those that get on are not."""
+
+import numpy as np
+import pytest
+from ptx_texts import compile_loop, module
+
+import simlayout as sl
+from simlayout.errors import HazardError
+
+WAITS = """mov.u32 %r1, %tid.x;
+mov.u32 %r2, %ctaid.x;
+setp.eq.u32 %p1, %r1, 0;
+setp.eq.u32 %p2, %r2, {last};
+ld.param.u64 %rd1, [kernel_param_0];
+@!%p2 bra AGAIN;
+@%p1 atom.global.exch.b32 %r3, [%rd1], 1;
+bra OUT;
+AGAIN:
+{poll}
+st.shared.u32 [tile], %r4;
+WRITTEN: bar.sync 0;
+ld.shared.u32 %r5, [tile];
+setp.eq.u32 %p3, %r5, {enough};
+@%p3 bra OUT;
+bar.sync 0;
+bra AGAIN;
+OUT: ret;"""
+"""A thread looks at a flag for its whole CTA, which goes round by two barriers until it is set."""
+
+POLLS = {"atom.cas": "@!%p1 bra WRITTEN;\natom.global.cas.b32 %r4, [%rd1], 1, 1;",
+         "ld.volatile": "@!%p1 bra WRITTEN;\nld.volatile.global.u32 %r4, [%rd1];",
+         "counting": "add.u32 %r6, %r6, 1;\n@!%p1 bra WRITTEN;\nld.volatile.global.u32 %r4, [%rd1];"}
+
+
+def waiting(poll, last=1, enough=1):
+    text = WAITS.format(poll=poll, last=last, enough=enough)
+    return sl.ptx.load(module(text, ["u64"], before=".shared .align 4 .b32 tile;")).entry()
+
+
+@pytest.mark.parametrize("poll", POLLS)
+@pytest.mark.parametrize("hazards", ["off", "raise"])
+def test_a_cta_that_meets_while_it_waits_for_a_later_one_is_a_deadlock_that_says_how_to_launch_it(poll, hazards):
+    compile_loop()
+    with pytest.raises(HazardError, match="deadlock in CTA .0, 0, 0.: .*one CTA of the grid is not resident.*together=True"):
+        waiting(POLLS[poll]).run(2, 96, np.zeros(1, np.int32), hazards=hazards)
+
+
+@pytest.mark.parametrize("poll", POLLS)
+def test_it_ends_where_both_run_at_the_same_time_or_the_other_has_run_before(poll):
+    compile_loop()
+    for how in ({"last": 1, "together": True}, {"last": 0}):
+        flag = np.zeros(1, np.int32)
+        waiting(POLLS[poll], how.pop("last")).run(2, 96, flag, hazards="off", **how)
+        assert flag.tolist() == [1]
+
+
+@pytest.mark.parametrize("times", [3, 200, 700])
+def test_a_cta_whose_registers_come_back_goes_on_as_long_as_memory_changes(times):
+    compile_loop()
+    count = np.zeros(1, np.int32)
+    poll = "@!%p1 bra WRITTEN;\natom.global.add.u32 %r4, [%rd1], 1;"
+    waiting(poll, last=7, enough=times).run(1, 96, count, hazards="off")
+    assert count.tolist() == [times + 1]
+
+
+@pytest.mark.parametrize("times", [3, 200, 700])
+def test_a_cta_that_meets_so_often_as_a_register_counts_comes_to_its_end(times):
+    compile_loop()
+    trace = waiting("add.u32 %r6, %r6, 1;\n@!%p1 bra WRITTEN;\nmov.u32 %r4, %r6;", last=7, enough=times).run(
+        1, 96, np.zeros(1, np.int32), hazards="off")
+    assert trace.totals()["ld"] == 3 * times
