@@ -165,10 +165,14 @@ def _fits(one, use):
         return False
     if one.kind == "swizzle" and use.shape[-1] & (use.shape[-1] - 1):
         return False
-    moved = use.itemsize * (one.by * prod(use.shape[one.dim + 1:]) if one.kind == "pad" else 1)
-    if use.aligned > use.itemsize and moved % use.aligned:
+    if use.aligned > use.itemsize and _step(one, use) % use.aligned:
         return False
     return one.elements(use.shape) * use.itemsize + use.beside <= MOST_STATIC
+
+
+def _step(one, use):
+    """Bytes by whose multiples elements move: what a compiler knows of their alignment."""
+    return use.itemsize * (one.by * prod(use.shape[one.dim + 1:]) if one.kind == "pad" else 1)
 
 
 def _replacements(declaration, one, shape):
@@ -187,7 +191,8 @@ def _stands_for(declaration, one, shape):
 def cost(use: Use, one: Candidate | None, arch: str) -> tuple[int, int]:
     """(excess, wavefronts) of all accesses of an array, where its elements lie as a Candidate says, or as they did (None).
 
-    An access of several elements that would not lie together any more counts as one access of each, as a compiler makes it.
+    An access of several elements counts as one access of each where a compiler does not know any more that they lie together
+    and are aligned.
     """
     total = np.zeros(2, np.int64)
     for instruction in use.seen:
@@ -209,7 +214,7 @@ def _moved(instruction, addresses, use, one):
     if count < 2:
         return [(instruction, placed)]
     each = [use.itemsize * one.place(index + i, use.shape) for i in range(count)]
-    together = all((each[i] == placed + i * use.itemsize).all() for i in range(count)) and not (placed % nbytes).any()
+    together = one.kind == "pad" and _step(one, use) % nbytes == 0
     name = f"{instruction.rsplit('.b', 1)[0]}.b{8 * use.itemsize}"
     return [(instruction, placed)] if together else [(name, where) for where in each]
 

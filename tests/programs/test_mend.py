@@ -76,6 +76,16 @@ def test_an_access_of_four_elements_that_padding_parts_counts_as_four():
     assert cost(use, Candidate("pad", 1, 1), "sm_90")[1] == sum(int(one.wavefronts[0]) for one in single)
 
 
+def test_elements_that_lie_together_by_chance_are_no_access_of_several():
+    """Every second row of 17 pairs begins at a multiple of 16 bytes, which no compiler knows: two loads, not one."""
+    use = only(used([("ld.shared.b128", 2 * 16 * LANES)], shape=(64, 16), itemsize=8))
+    pad = Candidate("pad", 1, 1)
+    two = [sl.analyze("ld.shared.b64", 8 * pad.place(2 * 16 * LANES + i, (64, 16))) for i in range(2)]
+    assert cost(use, pad, "sm_90") == (sum(int(one.excess[0]) for one in two), sum(int(one.wavefronts[0]) for one in two))
+    assert cost(use, pad, "sm_90")[0] > 0 and cost(use, Candidate("pad", 2, 1), "sm_90")[1] == sl.analyze(
+        "ld.shared.b128", 8 * Candidate("pad", 2, 1).place(2 * 16 * LANES, (64, 16))).wavefronts[0]
+
+
 # ---- mends -------------------------------------------------------------------------------------------------------------
 
 SOURCE = """from numba import cuda
