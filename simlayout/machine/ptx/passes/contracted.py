@@ -110,17 +110,13 @@ class _Sums:
 
 
 def _blocks(body) -> Iterator[int]:
-    """The basic block of each statement. Labels that no branch names, as of debuggers, begin none."""
-    branches = [s for s in body if isinstance(s, syntax.Instruction) and s.opcode in ("bra", "brx")]
-    named = {getattr(operand, "name", "") for branch in branches for operand in branch.operands}
-    tables = any(branch.opcode == "brx" for branch in branches)
+    """The basic block of each statement."""
     number = 0
     for statement in body:
-        if isinstance(statement, syntax.Label) and (tables or statement.name in named):
-            number += 1
+        begins = isinstance(statement, syntax.Label)
+        number += begins
         yield number
-        if isinstance(statement, syntax.Instruction) and statement.opcode in ENDS:
-            number += 1
+        number += not begins and statement.opcode in ENDS
 
 
 def _fused(sum, mul, side):

@@ -39,6 +39,19 @@ class Flow:
         blocks = {block: tuple(parts[block]) for block in order}
         return cls(blocks, before, {block: after[block] for block in order}, order, {head for head, *_ in loops(after, 0)})
 
+    def settled(self, through: Callable[[int, set], set]) -> bool:
+        """Goes through the blocks until nothing changes any more; returns whether it comes to that. through: what is known
+        behind a block, of its number and of what is known ahead of it, whichever way led there; sets."""
+        behind: dict[int, set] = {}
+        for _ in range(2 * len(self.order) + 2):
+            before = dict(behind)
+            for block in self.order:
+                ahead = [behind[one] for one in self.before[block] if one in behind]
+                behind[block] = through(block, set.intersection(*ahead) if ahead else set())
+            if behind == before:
+                return True
+        return False
+
     def parted(self, uniform: Callable[[syntax.Operand], bool]) -> set[int]:
         """The blocks that only some lanes of a warp may execute together: between a branch that is not `uniform` and where
         its ways meet. Lanes that leave the kernel part from no others.

@@ -15,7 +15,6 @@ from simlayout.machine.ptx.passes.def_use import defined
 from simlayout.machine.ptx.passes.flow import Flow
 
 _Kind = tuple[Hashable, str]
-_State = dict[_Kind, frozenset[int]]
 Ahead = dict[int, frozenset[int]]
 """{id of a load: those of the loads of its kind that are ahead of it}."""
 
@@ -35,22 +34,18 @@ def loads_ahead(flow: Flow, kinds: Mapping[int, _Kind], apart: Callable[[syntax.
     """
     registers = {register for _, register in kinds.values()}
     events = {block: [*_events(part, kinds, registers, apart)] for block, part in flow.blocks.items()}
-    behind: dict[int, _State] = {}
-    while True:
-        before, found = dict(behind), {}
-        for block in flow.order:
-            state = _met([behind[one] for one in flow.before[block] if one in behind])
-            for load, keeps_apart, changed in events[block]:
-                if load:
-                    loads = state.get(kinds[load], frozenset())
-                    found[load], state[kinds[load]] = loads, loads | {load}
-                if keeps_apart:
-                    state = {}
-                if changed:
-                    state = {kind: loads for kind, loads in state.items() if kind[1] not in changed}
-            behind[block] = state
-        if behind == before:
-            return found
+    found: Ahead = {}
+
+    def through(block: int, done: set[int]) -> set[int]:
+        for load, keeps_apart, changed in events[block]:
+            if load:
+                found[load] = frozenset(one for one in done if kinds[one] == kinds[load])
+                done.add(load)
+            done = {one for one in done if kinds[one][1] not in changed} if not keeps_apart else set()
+        return done
+
+    flow.settled(through)
+    return found
 
 
 def _events(part, kinds, registers, apart):
@@ -61,12 +56,3 @@ def _events(part, kinds, registers, apart):
         event = load, not load and apart(statement), registers.intersection(defined(statement))
         if any(event):
             yield event
-
-
-def _met(states):
-    """What is in all of several states; a new one."""
-    first, *others = states or [{}]
-    if not others:
-        return dict(first)
-    met = {kind: loads.intersection(*(other.get(kind, frozenset()) for other in others)) for kind, loads in first.items()}
-    return {kind: loads for kind, loads in met.items() if loads}

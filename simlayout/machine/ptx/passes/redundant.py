@@ -135,28 +135,19 @@ def _packs(statement):
 
 def _loads(flow, events):
     """{id of a load whose value the thread has: the ids of the accesses by which it has}. events: of each block."""
-    ends: dict[int, _State] = {}
-    for _ in range(2 * len(flow.order) + 2):
-        before, found = dict(ends), {}
-        for block in flow.order:
-            state = _met([ends[one] for one in flow.before[block] if one in ends])
-            if block in flow.heads:
-                state = {piece: had for piece, had in state.items() if not had.stored}
-            for event, access in events[block]:
-                if event.load and event.pieces and all(piece in state for piece in event.pieces):
-                    found[access] = {state[piece].access for piece in event.pieces}
-                else:
-                    _go_past(event, state)
-            ends[block] = state
-        if ends == before:
-            return found
-    return {}
+    found: dict[int, set[int]] = {}
 
+    def through(block: int, ahead: set[tuple[_Piece, _Had]]) -> set[tuple[_Piece, _Had]]:
+        state = {piece: had for piece, had in ahead if not had.stored or block not in flow.heads}
+        for event, access in events[block]:
+            found.pop(access, None)
+            if event.load and event.pieces and all(piece in state for piece in event.pieces):
+                found[access] = {state[piece].access for piece in event.pieces}
+            else:
+                _go_past(event, state)
+        return {*state.items()}
 
-def _met(states):
-    """What several _States say alike; a new one."""
-    first, *others = states or [{}]
-    return {piece: had for piece, had in first.items() if all(other.get(piece) == had for other in others)}
+    return found if flow.settled(through) else {}
 
 
 def _go_past(event, state):
