@@ -74,6 +74,8 @@ CASES = {
     X + LD + "mul.lo.u32 %x2, %x2, 5; st.global.u32 [%rd3+256], %x2; " + LD_AGAIN: (1, 0),
     X + LD + "add.u32 %x7, %r4, 16; ld.shared.u32 %x3, [%x7+-16]; mad.lo.u32 %r7, %x2, %x3, 7; ": (1, 0),
     X + LD + "shl.b32 %x7, %r6, 9; add.u32 %r4, %r4, %x7; " + LD_AGAIN: (2, 0),
+    X + "mov.u32 %x8, s; ld.shared.u32 %x2, [%x8]; shfl.sync.idx.b32 %x8|%p2, %r4, 1, 31, -1; "
+        "ld.shared.u32 %x3, [%x8]; mad.lo.u32 %r7, %x2, %x3, %x1; ": (2, 0),
     X + "mov.b32 %f1, %r5; st.shared.f32 [%r4], %f1; " + LD_STORED: (0, 1),
     "st.shared.v4.u32 [%r4], {%r5, %r6, %r5, %r1}; ld.shared.v2.u32 {%x2, %x3}, [%r4+8]; add.u32 %r7, %x2, %x3; ": (0, 1),
     X + "ld.shared.v2.u32 {%x2, %x4}, [%r4]; st.global.u32 [%rd3+256], %x4; " + LD_AGAIN: (1, 0),

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.cxx_names import variable_name
-from simlayout.machine.ptx.passes.def_use import defined
+from simlayout.machine.ptx.passes.def_use import defined, instructions
 
 _SAME = {"mov", "cvta", "cvt", "shfl"}
 _NUMBERS = {"setp", "shr", "bfe", "rem", "div", "ld", "ldu", "atom", "call", "popc", "clz", "bfind"}
@@ -36,7 +36,7 @@ class Pointers:
 
     def __init__(self, function: syntax.Function, arrays: Mapping[str, tuple[int, int]]):
         self._arrays = arrays
-        body = [s for s in function.body or () if isinstance(s, syntax.Instruction)] if arrays else []
+        body = instructions(function.body) if arrays else []
         self._defined = {name for instruction in body for name in defined(instruction)}
         self._what: dict[str, frozenset[str]] = {}       # by register, as far as its definitions are understood so far
         while any([self._takes(instruction) for instruction in body]):

@@ -9,7 +9,7 @@ from collections import defaultdict
 from dataclasses import replace
 
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.passes.def_use import defined, registers_read
+from simlayout.machine.ptx.passes.def_use import defined, instructions, registers_read
 from simlayout.machine.ptx.passes.known import Known
 
 _BOUNDS = {"lt", "le", "gt", "ge", "lo", "ls", "hi", "hs"}
@@ -28,7 +28,7 @@ def asked(function: syntax.Function, known: Known) -> set[int]:
     >>> [statement.name for statement in function.body if id(statement) in asked(function, Known(function))]
     ['atom.global.inc.u32']
     """
-    body = [statement for statement in function.body or () if isinstance(statement, syntax.Instruction)]
+    body = instructions(function.body)
     atomics = [statement for statement in body if statement.opcode == "atom"]
     if not atomics:
         return set()

@@ -8,7 +8,7 @@ either: compilers load both sides of a `?:` before they know which one counts.
 from collections import defaultdict
 
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.passes.def_use import registers_read
+from simlayout.machine.ptx.passes.def_use import instructions, registers_read
 
 _MOVES = {"mov", "and", "or", "xor", "not", "shl", "shr", "bfi", "prmt"}
 """Opcodes that take bits from one place to another, or leave them out."""
@@ -20,9 +20,8 @@ class Carried:
     def __init__(self, function: syntax.Function):
         self._sources: dict[str, set[str]] = defaultdict(set)            # register -> those that it is made of by moves
         self._used: set[str] = set()
-        for instruction in function.body or ():
-            if isinstance(instruction, syntax.Instruction):
-                self._take(instruction)
+        for instruction in instructions(function.body):
+            self._take(instruction)
         todo = list(self._used)
         while todo:
             new = self._sources[todo.pop()] - self._used

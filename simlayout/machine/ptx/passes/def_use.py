@@ -14,6 +14,11 @@ READS_ALL = {"st", "red", "bra", "brx", "bar", "barrier", "call", "cp", "membar"
 """Opcodes whose first operand is no destination, or not that alone; of all others it is."""
 
 
+def instructions(body: Statements | None) -> list[syntax.Instruction]:
+    """Those among the statements of a function, None of which it may have."""
+    return [statement for statement in body or () if isinstance(statement, syntax.Instruction)]
+
+
 def registers_read(instruction: syntax.Instruction) -> Iterator[str]:
     """Names of the registers that an instruction reads.
 
@@ -47,15 +52,18 @@ def registers_in(operands: Iterable[syntax.Operand | None]) -> Iterator[str]:
             yield from registers_in((operand.base, operand.sampler, *operand.coordinates))
 
 
-def defined(statement: syntax.Instruction) -> Iterator[str]:
-    """Names of the registers that an instruction writes; of a call none, which counts as reading its results."""
-    if statement.opcode in READS_ALL or not statement.operands:
-        return
-    first = statement.operands[0]
-    for one in getattr(first, "operands", (first,)):
-        for part in (one.first, one.second) if isinstance(one, syntax.Pair) else (one,):
-            if isinstance(part, syntax.Register):
-                yield part.name
+def defined(statement: syntax.Instruction | syntax.Label) -> Iterator[str]:
+    """Names of the registers that a statement writes; of a call none, which counts as reading its results."""
+    return may_define(statement) if getattr(statement, "opcode", None) not in READS_ALL else iter(())
+
+
+def may_define(statement: syntax.Instruction | syntax.Label) -> Iterator[str]:
+    """Names of the registers in the place of a destination, also where an opcode may only read them."""
+    for operand in getattr(statement, "operands", ())[:1]:
+        for one in getattr(operand, "operands", (operand,)):
+            for part in (one.first, one.second) if isinstance(one, syntax.Pair) else (one,):
+                if isinstance(part, syntax.Register):
+                    yield part.name
 
 
 def symbols_used(statement: syntax.Instruction | syntax.Label) -> list[str]:

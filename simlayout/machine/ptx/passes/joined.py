@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.passes.accesses import keeps_apart, plain_access
-from simlayout.machine.ptx.passes.def_use import Statements
+from simlayout.machine.ptx.passes.def_use import Statements, may_define
 from simlayout.machine.ptx.passes.flow import Flow
 from simlayout.machine.ptx.passes.halves import kept_halves
 from simlayout.machine.ptx.passes.loads_ahead import loads_ahead
@@ -140,7 +140,8 @@ def _runs_of_stores(body, every):
     for statement in body:
         parts = every.get(id(statement))
         store = parts is not None and parts.store
-        if run and (not _goes_on(run, parts) if store else keeps_apart(statement, True) or _defines(statement, run[0].base)):
+        changed = bool(run) and _named(run[0].base) in may_define(statement)
+        if run and (not _goes_on(run, parts) if store else changed or keeps_apart(statement, True)):
             yield run, None
             run = []
         if store:
@@ -186,12 +187,6 @@ def _place(address, names):
     if isinstance(base, syntax.Symbol):
         return None, names.symbol(base) + found.offset if names.is_shared(base.name) else None
     return None, found.offset + base.value
-
-
-def _defines(statement, base):
-    """Whether an instruction changes the base of parts before it."""
-    first = statement.operands[0] if statement.operands else None
-    return _named(base) in {getattr(one, "name", None) for one in getattr(first, "operands", (first,))}
 
 
 def _named(base):
@@ -267,14 +262,12 @@ class Alignments:
                 above = {}
                 continue
             read = {r.name: above[r.name] for r in s.operands if isinstance(r, syntax.Register) and r.name in above}
-            first = s.operands[0] if s.operands else None
-            for register in getattr(first, "operands", (first,)):
-                if isinstance(register, syntax.Register) and s.opcode != "st":
-                    made.append((register.name, s, read, bits := [_MOST]))
-                    self._bits[register.name] = _MOST
-                    above[register.name] = bits
-                    if s.guard is not None:              # the one before it may stay
-                        del above[register.name]
+            for name in may_define(s):
+                made.append((name, s, read, bits := [_MOST]))
+                self._bits[name] = _MOST
+                above[name] = bits
+                if s.guard is not None:                  # the one before it may stay
+                    del above[name]
         changed = True
         while changed:
             changed = False

@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from functools import cached_property
 
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.passes.def_use import defined, registers_read
+from simlayout.machine.ptx.passes.def_use import defined, instructions, may_define, registers_read
 
 _ALL = (1 << 64) - 1
 _MOVES = {"mov", "cvt", "cvta", "mapa", "add", "sub", "mul", "mad", "shl", "shr", "and", "or", "xor", "not", "neg", "min",
@@ -35,7 +35,7 @@ class Known:
     """Of one syntax.Function. Registers with several definitions are unknown: ptxas does not follow them either."""
 
     def __init__(self, function):
-        self._body = [s for s in function.body or () if isinstance(s, syntax.Instruction)]
+        self._body = instructions(function.body)
         self._bits: dict[str, int] = {}                  # by register, as `_of_definition` keeps them
         self._uniform: dict[str, bool] = {}
         self._rounded: dict[str, str | None] = {}
@@ -59,10 +59,8 @@ class Known:
         """{register: its only definition}."""
         found = defaultdict(list)
         for instruction in self._body:
-            for operand in instruction.operands[:1]:
-                for one in getattr(operand, "operands", (operand,)):
-                    if isinstance(one, syntax.Register):
-                        found[one.name].append(instruction)
+            for name in may_define(instruction):
+                found[name].append(instruction)
         return {name: all_of[0] for name, all_of in found.items() if len(all_of) == 1}
 
     @cached_property

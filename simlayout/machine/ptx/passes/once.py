@@ -51,7 +51,7 @@ def _stores_of(ahead, inside, wholes):
     if not first or len(stored) != len(restored) or not all(map(_covers, stored, restored)):
         return ()
     start = next(at for at, statement in enumerate(ahead) if statement is first[0])
-    changed = {name for statement in (*ahead[start:], *inside) for name in _defined(statement)}
+    changed = {name for statement in (*ahead[start:], *inside) for name in defined(statement)}
     return () if changed & {base for base, *_ in stored} else map(id, again)
 
 
@@ -114,7 +114,3 @@ def _is_a_branch(statement):
     """Whether ptxas first makes a branch of a guard: of all but arithmetic."""
     return (isinstance(statement, syntax.Instruction) and statement.guard is not None and statement.opcode != "mov"
             and statement.opcode not in FORMS)
-
-
-def _defined(statement):
-    return defined(statement) if isinstance(statement, syntax.Instruction) else ()

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.passes.accesses import keeps_apart, plain_access
-from simlayout.machine.ptx.passes.def_use import defined
+from simlayout.machine.ptx.passes.def_use import defined, instructions
 from simlayout.machine.ptx.passes.flow import Flow
 from simlayout.machine.ptx.passes.known import Known
 
@@ -63,8 +63,7 @@ def redundant_accesses(function: syntax.Function, known: Known, unread: Set[int]
     >>> [statement.text for statement in function.body if id(statement) in gone]
     ['st.shared.b32 [%r1], %r2;', 'ld.shared.b32 %r4, [%r1];']
     """
-    places = _Places([statement for statement in function.body or () if isinstance(statement, syntax.Instruction)], known,
-                     unread)
+    places = _Places(instructions(function.body), known, unread)
     if not places.of:
         return {}
     flow = Flow.of(function)

@@ -9,6 +9,7 @@ import numpy as np
 
 from simlayout.machine.arithmetic.carriers import WIDTHS
 from simlayout.machine.ptx import syntax
+from simlayout.machine.ptx.passes.def_use import may_define
 
 MOST = 16
 """Pieces of memory, none next to another, that are looked at together; more of them are seen one by one."""
@@ -46,7 +47,7 @@ def _places(body):
         if access is not None:
             key, offset, nbytes = access
             places.setdefault(key, []).append((offset, nbytes, statement))
-        changed = _changed(statement)
+        changed = {*may_define(statement)}
         for key in [key for key in places if changed & {*key[1:]}]:
             yield places.pop(key)
     yield from places.values()
@@ -67,14 +68,6 @@ def _access(statement):
     name = "" if guard is None else getattr(guard, "register", guard).name
     kind = statement.opcode, isinstance(guard, syntax.Negated)
     return (kind, address.base.name, name), address.offset, count * bits // 8
-
-
-def _changed(statement):
-    """Names of the registers that an instruction may write."""
-    first = statement.operands[0] if statement.operands else None
-    if isinstance(first, syntax.Pair):
-        first = syntax.Vector((first.first, first.second))
-    return {one.name for one in getattr(first, "operands", (first,)) if isinstance(one, syntax.Register)}
 
 
 def _line(statement):

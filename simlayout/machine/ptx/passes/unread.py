@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.passes.accesses import is_shared_load
-from simlayout.machine.ptx.passes.def_use import Statements, registers_in, registers_read, symbols_used
+from simlayout.machine.ptx.passes.def_use import Statements, instructions, registers_in, registers_read, symbols_used
 from simlayout.machine.ptx.passes.known import Known
 
 NOTE = "load of shared memory whose result nothing needs: ptxas leaves it out, and it counts nothing"
@@ -22,7 +22,7 @@ def unread_loads(body: Statements, known: Known) -> set[int]:
     >>> [id(statement) in unread for statement in function.body]
     [True, False, False, False, False]
     """
-    return {id(s) for s in body if isinstance(s, syntax.Instruction) and is_shared_load(s)
+    return {id(s) for s in instructions(body) if is_shared_load(s)
             and all(map(known.unread, getattr(s.operands[0], "operands", s.operands[:1])))}
 
 
@@ -39,7 +39,7 @@ def unread_results(functions: Sequence[syntax.Function]) -> set[str]:
     """
     read = set()
     for function in functions:
-        body = [s for s in function.body or () if isinstance(s, syntax.Instruction)]
+        body = instructions(function.body)
         for call in (i for i in body if i.opcode == "call"):
             returns, callee = call.operands[:2]
             if not isinstance(callee, syntax.Symbol):

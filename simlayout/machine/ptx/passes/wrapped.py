@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.passes.def_use import symbols_used
+from simlayout.machine.ptx.passes.def_use import instructions, symbols_used
 
 _BESIDE = {"mov", "cvta", "atom", "red", "membar", "fence", "nanosleep"}
 """Opcodes of what is wrapped beside computations of lanes."""
@@ -70,7 +70,7 @@ class Wrappers:
 
 
 def _is_wrapper(function):
-    body = [one for one in function.body or () if isinstance(one, syntax.Instruction)]
+    body = instructions(function.body)
     passed = {variable.name: variable for variable in (*function.parameters, *function.returns)}
     own = [variable for variable in function.variables.values() if variable.space != "param"]
     return (body and len(body) <= _MOST and body[-1].opcode == "ret" and body[-1].guard is None and not own
