@@ -55,6 +55,8 @@ BECOME = {
     IF + WORK + ld(0) + THERE + ld(4): "32 32",
     ld(0) + AGAIN + ld(4) + "bar.sync 0; " + NEXT: "32 32",
     "@%p1 mov.u32 %x0, 3; @%p1 ld.shared.u32 %x0, [%r4]; add.u32 %r7, %r7, %x0; " + ld(4): "32 32",
+    ld(0) + "add.u32 %r4, %r4, 256; " + ld(4): "32 32",
+    ld(0) + IF + WORK + "add.u32 %r4, %r4, 256; " + THERE + ld(4): "32 32",
     half(0) + half(2): "32",
     half(0) + IF + WORK + THERE + half(2): "16 16",
     half(0) + IF + WORK + half(2) + half(4) + half(6) + THERE: "16 64",

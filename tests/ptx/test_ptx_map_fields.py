@@ -37,6 +37,11 @@ ORDERED = {
     BOX[0] + BOX[1] + BOX[2]: {"LDS": 2, "STS": 2}, BOX[0] + STEP[0]: {"LDS": 1, "STS": 1},
     RANK + ADDRESS + KINDS[0]: {"LDS": 2, "STS": 2, "STS.64": 1},
     RANK + STRIDE[0]: {"LDS": 2, "STS": 1, "STS.64": 1}, RANK + KINDS[0] + STRIDE[0]: {"LDS": 2, "STS": 2, "STS.64": 1},
+    DIM[1] + DIM[2]: {"STS": 2}, DIM[0] + DIM[1].replace("[s]", "[s+128]"): {"STS": 2},
+    RANK + RANK.replace("[s]", "[s+128]"): {"LDS": 2, "STS": 2},
+    RANK.replace("shared::cta", "global").replace("[s]", "[%rd1]"): {},
+    "mov.u32 %x4, s; " + (DIM[0] + "add.u32 %x4, %x4, %x0; " + DIM[1]).replace("[s]", "[%x4]"): {"STS": 2},
+    "setp.eq.u32 %p1, %x0, %x1; @%p1 bra ON; " + RANK + "ON: " + KINDS[0]: {"LDS": 2, "STS": 2},
     RANK + OTHERS[0] + KINDS[0]: {"LDS": 2, "STS": 2}, RANK + OTHERS[1] + KINDS[0]: {"LDS": 1, "STS": 1},
     ADDRESS + RANK + BOX[0] + BOX[1] + DIM[0] + DIM[1] + STRIDE[0] + STEP[0] + STEP[1] + KINDS[0] + KINDS[2]:
         {"LDS": 6, "STS": 7, "STS.64": 2},

@@ -22,6 +22,7 @@ STRAIGHT = "st.global.u32 [%rd3], %x8; ret;"
 GUARDED = "setp.gt.u32 %p2, %r1, 9; @%p2 st.global.u32 [%rd3], %x8; ret;"
 AROUND = "ld.param.u32 %x6, [kernel_param_1]; mov.u32 %x7, 0; AROUND: "
 LOADED = "ld.shared.u32 %x1, [%r4+2048]; st.global.u32 [%rd3+4], %x1; "
+P3 = "setp.gt.u32 %p3, %r1, 3; "
 
 
 def both(first, again, work=WORK, between="", last=GUARDED):
@@ -34,6 +35,10 @@ ONCE = {
     both(FIRST, AGAIN, last=STRAIGHT): 2,
     both(FIRST, AGAIN, last="setp.gt.u32 %p2, %r1, 9; @%p2 add.u32 %x8, %x8, 1; " + STRAIGHT): 2,
     both(FIRST, AGAIN, last="setp.gt.u32 %p2, %r1, 9; @%p2 ld.global.u32 %x8, [%rd3+8]; " + STRAIGHT): 1,
+    **{both(FIRST, AGAIN, last=f"{quotient} st.global.f32 [%rd3], %f2; " + STRAIGHT): many for quotient, many in {
+        "div.rn.f32 %f2, %f1, %f3;": 1, "div.full.f32 %f2, %f1, %f3;": 2, "rcp.rn.f32 %f2, %f1;": 1,
+        "sqrt.rn.f32 %f2, %f1;": 1, "rsqrt.approx.f32 %f2, %f1;": 2, "div.s32 %x6, %r1, %x8; mov.b32 %f2, %x6;": 1,
+        "rem.u32 %x6, %r1, %x8; mov.b32 %f2, %x6;": 2}.items()},
     "setp.gt.u32 %p2, %r1, 90; @%p2 ret; " + both(FIRST, AGAIN, last=STRAIGHT): 2,
     AROUND + both(FIRST, AGAIN, last="add.u32 %x7, %x7, 1; setp.lt.u32 %p2, %x7, %x6; @%p2 bra AROUND; " + STRAIGHT): 1,
     both(FIRST, AGAIN, between="st.global.u32 [%rd3+4], %r1; "): 1,
@@ -56,6 +61,7 @@ ONCE = {
     both(BOTH, AGAIN): 1,
     both(BOTH, "st.shared.v2.u32 [%r4], {%r6, %r5}; "): 1,
     both(BOTH, "st.shared.u32 [%r4+4], %r6; "): 2,
+    both(FIRST, "st.shared.v2.u32 [%r4], {%r6, %r5}; "): 2,
     both("st.shared.v4.u32 [%r4], {%r8, %r8, %r1, %r1}; ", "st.shared.v2.u32 [%r4], {%r6, %r5}; "): 1,
     both(FIRST, "cvt.u16.u32 %h1, %r6; st.shared.u16 [%r4], %h1; "): 2,
     both("st.volatile.shared.u32 [%r4], %r8; ", "st.volatile.shared.u32 [%r4], %r6; "): 2,
@@ -65,6 +71,17 @@ ONCE = {
     both(FIRST, AGAIN, work="setp.gt.u32 %p3, %r1, 3; @%p3 add.u32 %r6, %r6, 9; " + WORK): 1,
     both(FIRST, AGAIN, work=WORK + "AGAIN: add.u32 %r6, %r6, 100000; setp.lt.u32 %p3, %r6, 77; @%p3 bra AGAIN; "): 2,
     both(FIRST, AGAIN, work=WORK + "add.u32 %r4, %r4, 32; "): 2,
+    both(FIRST, AGAIN, work=P3 + "@%p3 mov.u32 %r6, 9; " + WORK): 1,
+    both(FIRST, AGAIN, between=P3 + "mov.u32 %x1, 7; @%p3 ld.global.u32 %x1, [%rd3+8]; st.global.u32 [%rd3+4], %x1; "): 2,
+    P3 + "@%p3 bra MEET; " + both(FIRST, AGAIN): 2,
+    both(FAR + LOADED + FIRST, FAR + AGAIN): 4,
+    both(FIRST + FAR, AGAIN + "st.shared.u32 [%r4+2048], %r1; "): 4,
+    FAR + P3 + "mov.u32 %x1, 7; @%p3 ld.shared.u32 %x1, [%r4+2048]; st.global.u32 [%rd3+4], %x1; " + both(FIRST, AGAIN): 2,
+    both("st.shared.v2.u32 [%r4], {%r8, %r8}; ", AGAIN + "st.shared.u32 [%r4+4], %r5; "): 1,
+    both("st.shared.u32 [s+64], %r8; ", "st.shared.u32 [s+68], %r6; "): 2,
+    both("mov.u32 %x5, s+64; st.shared.u32 [%x5], %r8; ", "st.shared.u32 [s+64], %r6; "): 1,
+    both("add.u32 %x5, %r4, 8; st.shared.u32 [%x5], %r8; ", "st.shared.u32 [%r4+8], %r6; "): 1,
+    both(FIRST, "add.u32 %x5, %r4, 16; st.shared.u32 [%x5+-16], %r6; "): 1,
 }
 """Lines of PTX -> how many stores of shared memory the SASS has."""
 

@@ -9,6 +9,9 @@ from machine_code import assembled_each, needs_tools, of_class
 from ptx_texts import module
 
 from simlayout import ptx
+from simlayout.machine.ptx.parser.grammar import parse
+from simlayout.machine.ptx.passes.known import Known
+from simlayout.machine.ptx.passes.redundant import redundant_accesses
 
 HEAD = """.reg .b32 %x<20>; .reg .b16 %h<9>; .shared .align 16 .b8 s[8192];
 ld.param.u64 %rd1, [kernel_param_0]; ld.param.u32 %r8, [kernel_param_1]; mov.u32 %r1, %tid.x; mov.u32 %r2, s;
@@ -37,6 +40,7 @@ FREE = ("shfl.sync.up.b32 %x4, %r5, 1, 0, -1; st.global.u32 [%rd3+256], %x4;", "
 FOR_LOADS = ("ld.acquire.gpu.global.u32 %x4, [%rd3+256]; st.global.u32 [%rd3+256], %x4;", "cp.async.commit_group;",
              "atom.acq_rel.gpu.global.add.u32 %x4, [%rd3+256], 1; st.global.u32 [%rd3+256], %x4;",
              "st.release.gpu.global.u32 [%rd3+256], %r5;", "setp.gt.u32 %p2, %r8, 70; @%p2 ret;",
+             "setp.gt.u32 %p2, %r8, 70; @%p2 exit;", "setp.gt.u32 %p2, %r8, 70; @%p2 trap;",
              "div.s32 %x4, %r6, %r5; st.global.u32 [%rd3+256], %x4;")
 """What keeps stores alone apart."""
 KEPT = ("st.shared.u32 [%r4+1024], %r6;", "st.shared.u32 [s+4096], %r6;", "@%p1 st.shared.u32 [s+4096], %r6;", "bar.sync 0;",
@@ -76,6 +80,13 @@ CASES = {
     X + LD + "shl.b32 %x7, %r6, 9; add.u32 %r4, %r4, %x7; " + LD_AGAIN: (2, 0),
     X + "mov.u32 %x8, s; ld.shared.u32 %x2, [%x8]; shfl.sync.idx.b32 %x8|%p2, %r4, 1, 31, -1; "
         "ld.shared.u32 %x3, [%x8]; mad.lo.u32 %r7, %x2, %x3, %x1; ": (2, 0),
+    X + LD + "ld.shared.u32 %x7, [s+4096]; st.global.u32 [%rd3+256], %x7; " + LD_AGAIN: (2, 0),
+    X + "mov.u32 %x8, %r2; add.u32 %x8, %x8, %r3; " + LD + "ld.shared.u32 %x7, [%x8+64]; st.global.u32 [%rd3+256], %x7; "
+        "add.u32 %x8, %x8, 1024; ld.shared.u32 %x6, [%x8]; st.global.u32 [%rd3+260], %x6; " + LD_AGAIN: (3, 0),
+    X + ST + "@%p1 " + ST_AGAIN + READ: (1, 2),
+    X + ST + "add.u32 %r4, %r4, 512; " + ST_AGAIN + READ: (1, 2),
+    "setp.gt.u32 %p3, %r1, 40; " + TO_MEET.replace("%p1", "%p3") + WORK + ST + ST_AGAIN + "MEET: " + READ +
+        ST.replace("%r4", "%r4+512") + SHUFFLE + ST_AGAIN.replace("%r4", "%r4+512"): (1, 2),
     X + "mov.b32 %f1, %r5; st.shared.f32 [%r4], %f1; " + LD_STORED: (0, 1),
     "st.shared.v4.u32 [%r4], {%r5, %r6, %r5, %r1}; ld.shared.v2.u32 {%x2, %x3}, [%r4+8]; add.u32 %r7, %x2, %x3; ": (0, 1),
     X + "ld.shared.v2.u32 {%x2, %x4}, [%r4]; st.global.u32 [%rd3+256], %x4; " + LD_AGAIN: (1, 0),
@@ -140,6 +151,13 @@ def made_of(texts, folder):
 @pytest.mark.parametrize("lines", CASES)
 def test_what_a_thread_has_is_not_loaded_again_and_what_is_replaced_is_not_stored(lines):
     assert counted(lines) == CASES[lines]
+
+
+@pytest.mark.parametrize("lines", ["ld.shared.u32 %r4, [%r4]; ld.shared.u32 %r5, [%r4]; st.global.u32 [%rd1], %r5;",
+                                   "ld.global.u32 %r4, [%rd1]; ld.shared.u32 %r5, [%r4]; st.global.u32 [%rd1], %r5;"])
+def test_a_load_that_changes_an_address_gives_nobody_a_value(lines):
+    function, = parse(module(f"mov.u32 %r4, 0; {lines} ret;")).functions.values()
+    assert redundant_accesses(function, Known(function), set()) == {}
 
 
 @needs_tools

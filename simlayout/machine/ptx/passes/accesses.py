@@ -5,6 +5,9 @@ from typing import NamedTuple
 from simlayout.machine.arithmetic.carriers import WIDTHS
 from simlayout.machine.ptx import syntax
 
+STRONG = {"volatile", "relaxed", "acquire", "release", "mmio"}
+"""Modifiers of strong loads and stores."""
+
 _ENDS = {"bra", "brx", "ret", "exit", "call", "trap", "bar", "barrier", "fence", "membar", "mbarrier", "stmatrix", "wgmma",
          "wmma", "griddepcontrol", "nanosleep"}
 """Opcodes past which nothing is joined; those that may touch shared memory come on top."""
@@ -56,7 +59,7 @@ def is_shared_load(instruction: syntax.Instruction) -> bool:
 
 def keeps_apart(statement: syntax.Instruction | syntax.Label, store: bool) -> bool:
     """Whether loads of shared memory on both sides of a statement stay apart; store: whether stores do."""
-    if isinstance(statement, syntax.Label) or statement.opcode in _ENDS or _branches(statement, store):
+    if isinstance(statement, syntax.Label) or statement.opcode in _ENDS or becomes_branches(statement, store):
         return True
     spaces = {modifier.split("::")[0] for modifier in statement.modifiers}
     if store and spaces & {"release", "acq_rel"}:
@@ -68,9 +71,15 @@ def keeps_apart(statement: syntax.Instruction | syntax.Label, store: bool) -> bo
     return store or statement.opcode not in ("ld", "ldmatrix") or "volatile" in spaces
 
 
-def _branches(statement, store):
-    """Whether ptxas makes branches of arithmetic, or what keeps stores apart: of quotients and roots that are rounded, and
-    of quotients of integers that are not of 32 bits, whatever they are divided by."""
+def may_change(statement: syntax.Instruction) -> bool:
+    """Whether loads of shared memory on both sides of an instruction may load different things, or stay apart for another
+    reason than that it is a branch or an end of the kernel."""
+    return statement.opcode not in ("bra", "brx", "ret", "exit", "trap") and keeps_apart(statement, False)
+
+
+def becomes_branches(statement: syntax.Instruction, store: bool) -> bool:
+    """Whether ptxas makes branches of arithmetic, or what keeps stores apart (store: whether that counts): of quotients and
+    roots that are rounded, and of quotients of integers that are not of 32 bits, whatever they are divided by."""
     opcode, modifiers = statement.opcode, statement.modifiers
     if opcode == "rsqrt":
         return modifiers == ("approx", "f64")

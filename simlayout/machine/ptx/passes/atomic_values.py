@@ -9,6 +9,7 @@ from collections import defaultdict
 from dataclasses import replace
 
 from simlayout.machine.ptx import syntax
+from simlayout.machine.ptx.opcodes.lanes import FORMS
 from simlayout.machine.ptx.passes.def_use import defined, instructions, registers_read
 from simlayout.machine.ptx.passes.known import Known
 
@@ -71,8 +72,6 @@ class _Uses:
     def _made(self, reader, name):
         """Names of the registers to which an instruction takes a value on; None if it does more with it than an index is
         for."""
-        from simlayout.machine.ptx.opcodes.lanes import FORMS
-
         if reader.opcode in ("setp", "set"):
             return None if _BOUNDS.isdisjoint(reader.modifiers) else ()
         if reader.opcode in ("mov", "shfl", *FORMS):

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.passes.accesses import is_shared_load, keeps_apart
+from simlayout.machine.ptx.passes.accesses import STRONG, is_shared_load, keeps_apart
 from simlayout.machine.ptx.passes.def_use import (
     Statements,
     defined,
@@ -45,8 +45,6 @@ _PACKED = {"cvt.rn.f16.f32", "cvt.rn.bf16.f32"}
 
 _ORDERED = {"acquire", "release", "acq_rel"}
 """Of what orders other accesses, whatever memory it touches."""
-_STRONG = _ORDERED | {"relaxed"}
-"""Of loads that stay where they are, besides those that are volatile."""
 
 _ATOMIC = {"atom", "red"}
 _ENDS_LANES = {"ret", "exit"}
@@ -269,7 +267,7 @@ def _goes_along(statement, alone, reads, changed):
     if statement.guard is not None or changed.intersection((*needed, *made)) or any(reads[name] for name in made - {*alone}):
         return False
     if statement.opcode == "ld":
-        return _STRONG.isdisjoint(statement.modifiers) and is_shared_load(statement) and not made.isdisjoint(alone)
+        return STRONG.isdisjoint(statement.modifiers) and is_shared_load(statement) and not made.isdisjoint(alone)
     if made.isdisjoint(alone) or len(needed) != 1:
         return False
     return _is_free(statement) or _has_one_operand(statement) and not any(alone.get(name) for name in made)

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from simlayout.machine.ptx import syntax
+from simlayout.machine.ptx.opcodes.lanes import FORMS
+from simlayout.machine.ptx.passes.accesses import STRONG
 from simlayout.machine.ptx.passes.def_use import defined, registers_read
 from simlayout.machine.ptx.passes.known import Known
 
@@ -50,7 +52,7 @@ def _swaps(statement):
 
 def _may_be_one(statement):
     return (isinstance(statement, syntax.Instruction) and statement.opcode == "ld" and statement.guard is None
-            and not {"volatile", "relaxed", "acquire", "mmio", "param", "const", "local"}.intersection(statement.modifiers)
+            and {*STRONG, "param", "const", "local"}.isdisjoint(statement.modifiers)
             and isinstance(statement.operands[0], syntax.Register) and isinstance(statement.operands[1], syntax.Address))
 
 
@@ -104,8 +106,6 @@ def _data(statement):
 def _passed(statement, same, made, base):
     """(same, made) behind a statement, None if it does more with the value than to compute another one, or moves on the
     register of the address."""
-    from simlayout.machine.ptx.opcodes.lanes import FORMS
-
     written, uses = set(defined(statement)), made.intersection(_data(statement))
     if base in statement.operands[:1] or uses and statement.opcode not in ("mov", *FORMS):
         return None

@@ -19,7 +19,7 @@ _CHOSEN = {"mov": 2, "selp": 3}
 
 def kept_halves(function: syntax.Function) -> set[int]:
     """The ids of the loads in a function with a body whose 16 bits nothing that they come to wants extended as they are."""
-    body = instructions(function.body or ())
+    body = instructions(function.body)
     loads = {id(s): s.operands[0].name for s in body if s.opcode == "ld" and {*s.modifiers[-1:]} & {*_ANY}
              and isinstance(s.operands[0], syntax.Register) and s.operands[0].type == "b16"}
     if not loads:

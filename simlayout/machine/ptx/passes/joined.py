@@ -14,7 +14,7 @@ from collections.abc import Set
 from dataclasses import dataclass, replace
 
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.passes.accesses import keeps_apart, plain_access
+from simlayout.machine.ptx.passes.accesses import keeps_apart, may_change, plain_access
 from simlayout.machine.ptx.passes.def_use import Statements, may_define
 from simlayout.machine.ptx.passes.flow import Flow
 from simlayout.machine.ptx.passes.halves import kept_halves
@@ -27,8 +27,6 @@ PARTS = 2, 4, 8
 """Bytes of what may become a part of it, and of the whole."""
 _MOST = 4
 """Multiples of 16 and more are all the same here."""
-_LEAVES = {"bra", "brx", "ret", "exit", "trap"}
-"""Opcodes that keep stores apart (`passes.accesses`), past which loads are joined all the same."""
 
 
 @dataclass(frozen=True)
@@ -168,7 +166,7 @@ def _runs_of_loads(function, every):
     loads = {one: every[one] for one in at if one in every and not every[one].store}
     kinds = {one: ((parts.size, parts.base, parts.mask, parts.size == 2 and at[one]), _named(parts.base))
              for one, parts in loads.items() if parts.statement.guard is None}           # halves are joined in a block
-    ahead = loads_ahead(flow, kinds, lambda statement: statement.opcode not in _LEAVES and keeps_apart(statement, False))
+    ahead = loads_ahead(flow, kinds, may_change)
     runs: dict[int, list] = {}                           # the first load of a run -> all of it
     first: dict[int, int] = {}
     for one, parts in loads.items():

@@ -5,6 +5,8 @@ from collections import Counter, defaultdict
 from functools import cached_property
 
 from simlayout.machine.ptx import syntax
+from simlayout.machine.ptx.opcodes.lanes import FORMS
+from simlayout.machine.ptx.passes.accesses import STRONG
 from simlayout.machine.ptx.passes.def_use import defined, instructions, may_define, registers_read
 
 _ALL = (1 << 64) - 1
@@ -23,11 +25,9 @@ _DEEPEST = 100
 def _only_computes(instruction):
     """Whether ptxas leaves an instruction out whose results nothing reads. Of quotients and roots it may make calls, which
     stay."""
-    from simlayout.machine.ptx.opcodes.lanes import FORMS
-
     opcode = instruction.opcode
     if opcode == "ld":
-        return not {"volatile", "relaxed", "acquire", "mmio"}.intersection(instruction.modifiers)
+        return STRONG.isdisjoint(instruction.modifiers)
     return opcode in _EXCHANGES or opcode in FORMS and opcode not in ("div", "rem", "rcp", "sqrt", "rsqrt")
 
 
@@ -163,6 +163,11 @@ class Known:
         """As `place`, but where its register may have changed since the base was made of it: there the address itself."""
         found = self.place(address)
         return address if getattr(found.base, "name", "") in self._changing else found
+
+    def where(self, address: syntax.Address) -> tuple[str, int]:
+        """The `steady_place` of an address: (name of a register or a variable, "" if it is a number; bytes from there)."""
+        found = self.steady_place(address)
+        return getattr(found.base, "name", ""), found.offset + getattr(found.base, "value", 0)
 
     def uniform(self, operand) -> bool:
         """Whether an operand is plainly the same in all lanes: computed of constants, parameters and numbers of CTAs."""

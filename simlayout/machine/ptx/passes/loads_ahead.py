@@ -53,6 +53,6 @@ def _events(part, kinds, registers, apart):
     matters in a basic block."""
     for statement in part:
         load = id(statement) if id(statement) in kinds else 0
-        event = load, not load and apart(statement), registers.intersection(defined(statement))
+        event = load, apart(statement), registers.intersection(defined(statement))
         if any(event):
             yield event

@@ -46,6 +46,6 @@ def made(names) -> Made:
     placed, guards = put_off(function, ChainMap(wholes.within, redundant)) if function.entry else (function.body, {})
     if list(placed) != list(function.body):
         wholes = joined(apart(placed, guards), names, gone)
-    counts = wholes.counts | dict.fromkeys(stored_again(function.body, wholes.counts), ())
+    counts = wholes.counts | dict.fromkeys(stored_again(function.body, names.known, wholes.counts), ())
     body, late = sunk(contracted(placed))
     return Made(body, late, guards, unread, counts, map_fields(function.body))

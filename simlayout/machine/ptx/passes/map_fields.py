@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from simlayout.machine.ptx import syntax
+from simlayout.machine.ptx.passes.accesses import keeps_apart
 from simlayout.machine.ptx.passes.def_use import Statements, defined, registers_in
-from simlayout.machine.ptx.passes.joined import keeps_apart
 
 _BITS = {"rank": 0x8, "elemtype": 0x8, "interleave_layout": 0x8, "swizzle_mode": 0x8, "fill_mode": 0x8,
          "element_stride": 0x34}
@@ -64,7 +64,7 @@ def map_fields(body: Statements) -> dict[int, list[Access]]:
                 _count(run, found)
                 run, place = [], (statement.operands[0], statement.guard)
             run += _accesses(statement)
-        elif isinstance(statement, syntax.Label) or keeps_apart(statement, True) or place and _changes(statement, place):
+        elif keeps_apart(statement, True) or place and _changes(statement, place):
             _count(run, found)
             run, place = [], None
     _count(run, found)
@@ -85,7 +85,7 @@ def _changes(statement, place):
 def _accesses(statement) -> Iterator[Access]:
     """What one replacement makes."""
     field, of = statement.modifiers[2], id(statement)
-    at = getattr(statement.operands[1], "value", 0) if len(statement.operands) > 2 else 0
+    at = getattr(statement.operands[1], "value", 0)      # of the element, where a field has several
     if field == "global_address":
         yield Access("st", 0, 8, of)
     elif field in _WORDS:

@@ -14,40 +14,39 @@ from collections.abc import Mapping
 
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.opcodes.lanes import FORMS
-from simlayout.machine.ptx.passes.accesses import is_shared_load, keeps_apart, plain_access
+from simlayout.machine.ptx.passes.accesses import becomes_branches, is_shared_load, keeps_apart, plain_access
 from simlayout.machine.ptx.passes.def_use import Statements, defined, symbols_used
 from simlayout.machine.ptx.passes.joined import Joined
-
-_QUOTIENTS = ("div", "rem", "rcp", "sqrt", "rsqrt")
-"""Of which ptxas makes branches, where `keeps_apart` says so."""
+from simlayout.machine.ptx.passes.known import Known
 
 
-def stored_again(body: Statements, wholes: Mapping[int, tuple[Joined, ...]]) -> set[int]:
-    """The ids of stores in branches that count nothing. wholes: what loads and stores count as, of `joined`.
+def stored_again(body: Statements, known: Known, wholes: Mapping[int, tuple[Joined, ...]]) -> set[int]:
+    """The ids of stores in branches that count nothing. known: what is known of their function's registers; wholes: what
+    loads and stores count as, of `joined`.
 
     >>> from simlayout.machine.ptx.parser.grammar import parse
     >>> text = ".version 9.0 .target sm_90 .address_size 64 .entry k() { .reg .b32 %r<3>; .reg .pred %p; "
     >>> text += "st.shared.b32 [%r1], %r1; @%p bra L; st.shared.b32 [%r1], %r2; L: bar.sync 0; @%p ret; ret; }"
-    >>> body = parse(text).functions["k"].body
-    >>> stored_again(body, {}) == {id(body[2])}
+    >>> function = parse(text).functions["k"]
+    >>> stored_again(function.body, Known(function), {}) == {id(function.body[2])}
     True
     """
     ways = Counter(name for statement in body for name in symbols_used(statement))
     places = {s.name: at for at, s in enumerate(body) if isinstance(s, syntax.Label) and ways[s.name] == 1}
     found: set[int] = set()
     for at, branch in enumerate(body):
-        if isinstance(branch, syntax.Instruction) and branch.opcode == "bra" and branch.guard is not None:
+        if isinstance(branch, syntax.Instruction) and branch.opcode == "bra":
             meet = places.get(getattr(branch.operands[0], "name", ""), at)
-            if meet > at and _goes_on(body[meet + 1:]):
-                found.update(_stores_of(body[:at], body[at + 1:meet], wholes))
+            if _goes_on(body[meet + 1:]):
+                found.update(_stores_of(body[:at], body[at + 1:meet], known, wholes))
     return found
 
 
-def _stores_of(ahead, inside, wholes):
+def _stores_of(ahead, inside, known, wholes):
     """The ids of the stores inside a branch if each stores again what one ahead of it has stored; else none."""
     again = _stores_inside(inside)
-    first = _stores_ahead(ahead) if again else []
-    stored, restored = _accesses(first, wholes), _accesses(again, wholes)
+    first = _stores_ahead(ahead)
+    stored, restored = _accesses(first, known, wholes), _accesses(again, known, wholes)
     if not first or len(stored) != len(restored) or not all(map(_covers, stored, restored)):
         return ()
     start = next(at for at, statement in enumerate(ahead) if statement is first[0])
@@ -74,20 +73,19 @@ def _stores_ahead(ahead):
             if loads:
                 return []
             found.append(statement)
-        elif isinstance(statement, syntax.Instruction) and is_shared_load(statement) and statement.guard is None and found:
+        elif isinstance(statement, syntax.Instruction) and is_shared_load(statement) and statement.guard is None:
             loads = True
         elif keeps_apart(statement, True) or _is_a_branch(statement):
             break
     return found[::-1]
 
 
-def _accesses(stores, wholes):
+def _accesses(stores, known, wholes):
     """[(name of the base, where it begins from there, bytes of an element, bytes)] of what stores count as."""
     found = []
     for store in stores:
         plain = plain_access(store)
-        address = plain.address
-        base, offset = getattr(address.base, "name", ""), address.offset + getattr(address.base, "offset", 0)
+        base, offset = known.where(plain.address)
         itself = Joined(plain.size * len(plain.elements), 0)
         found += [(base, offset + whole.shift, plain.size, whole.bytes) for whole in wholes.get(id(store), (itself,))]
     return found
@@ -100,8 +98,8 @@ def _covers(stored, restored):
 
 def _goes_on(behind):
     """Whether more than straight code follows: a place where lanes part or meet."""
-    return any(isinstance(s, syntax.Label) or s.opcode in ("bra", "brx", "call") or _is_a_branch(s)
-               or s.opcode in _QUOTIENTS and keeps_apart(s, True) for s in behind)
+    return any(isinstance(s, syntax.Label) or s.opcode == "call" or _is_a_branch(s)
+               or becomes_branches(s, True) for s in behind)
 
 
 def _is_store(statement):
@@ -111,6 +109,5 @@ def _is_store(statement):
 
 
 def _is_a_branch(statement):
-    """Whether ptxas first makes a branch of a guard: of all but arithmetic."""
-    return (isinstance(statement, syntax.Instruction) and statement.guard is not None and statement.opcode != "mov"
-            and statement.opcode not in FORMS)
+    """Whether ptxas first makes a branch of the guard of an instruction: of all but arithmetic."""
+    return statement.guard is not None and statement.opcode != "mov" and statement.opcode not in FORMS

@@ -17,14 +17,12 @@ from collections.abc import Set
 from typing import NamedTuple
 
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.passes.accesses import keeps_apart, plain_access
+from simlayout.machine.ptx.passes.accesses import keeps_apart, may_change, plain_access
 from simlayout.machine.ptx.passes.def_use import defined, instructions
 from simlayout.machine.ptx.passes.flow import Flow
 from simlayout.machine.ptx.passes.known import Known
 
-_LEAVES = {"bra", "brx", "ret", "exit", "trap", "ld", "ldmatrix"}
-"""Opcodes past which what is in shared memory stays known."""
-_ORDERED = {"acquire", "acq_rel", "commit_group"}
+_ORDERED = {"acquire", "commit_group"}
 """Modifiers of what keeps two stores apart, besides what keeps them from being joined."""
 _EXCHANGES = {"shfl", "vote", "match", "redux", "elect"}
 
@@ -40,11 +38,11 @@ class _Piece(NamedTuple):
 
 
 class _Had(NamedTuple):
-    """By which access a thread has the value of a _Piece. register: of the base, which must not change; "" if none is."""
+    """By which access a thread has the value of a _Piece. base: of that, which must not change."""
 
     access: int
     stored: bool
-    register: str
+    base: str
 
 
 _State = dict[_Piece, _Had]
@@ -72,12 +70,12 @@ def redundant_accesses(function: syntax.Function, known: Known, unread: Set[int]
 
 
 class _Places:
-    """of: {id of a plain load or store of shared memory: its _Pieces, and the register that they hang on}."""
+    """of: {id of a plain load or store of shared memory: its _Pieces, and their base}; bases: of them all."""
 
     def __init__(self, body, known, unread):
         self._known = known
         self.of = {id(one): made for one in body if id(one) not in unread and (made := self._find(one)) is not None}
-        self.registers = {register for _, register in self.of.values()} - {""}
+        self.bases = {base for _, base in self.of.values()}
 
     def pieces(self, statement):
         """Of a statement that may be none."""
@@ -85,28 +83,21 @@ class _Places:
 
     def _find(self, statement):
         plain = plain_access(statement)
-        if plain is None or statement.used_bytes is not None and not plain.store:
+        if plain is None or statement.used_bytes is not None:
             return None
-        base, offset, register = self._place(plain.address)
+        base, offset = self._known.where(plain.address)
         store, size, count = plain.store, plain.size, len(plain.elements)
         wanted = [size * i for i, one in enumerate(plain.elements) if store or count == 1 or not self._known.unread(one)]
         if count > 1 and size < 4:                        # bytes and halves of a vector are in registers of up to 32 bits
             whole = len(wanted) == count
             wanted = [*range(0, size * count, 4)] if whole else []
             size = min(4, size * count)
-        return tuple(_Piece(base, offset + at, size, size < 4 and plain.type[0] == "s") for at in wanted), register
-
-    def _place(self, address):
-        """(base, offset, the register that it hangs on): what registers that are written once are made of."""
-        found = self._known.steady_place(address)
-        if isinstance(found.base, syntax.Integer):
-            return "", found.base.value + found.offset, ""
-        return found.base.name, found.offset, found.base.name if isinstance(found.base, syntax.Register) else ""
+        return tuple(_Piece(base, offset + at, size, size < 4 and plain.type[0] == "s") for at in wanted), base
 
 
 class _Event(NamedTuple):
-    """What a statement changes of a _State, or takes of it. forgets: whether all of it; changed: registers that bases hang
-    on and that it writes; pieces: of a load or store; had: by it; load: whether it is one."""
+    """What a statement changes of what a thread has, or takes of it. forgets: whether all of it; changed: bases that it
+    writes; pieces: of a load or store; had: by it; load: whether it is one."""
 
     forgets: bool
     changed: set[str]
@@ -118,12 +109,12 @@ class _Event(NamedTuple):
 def _events(part, places):
     """The _Events of a basic block."""
     for statement in part:
-        forgets = statement.opcode not in _LEAVES and keeps_apart(statement, False)
-        changed = places.registers.intersection(defined(statement))
-        pieces, register = places.of.get(id(statement), ((), ""))
+        forgets = statement.opcode != "ld" and may_change(statement)
+        changed = places.bases.intersection(defined(statement))
+        pieces, base = places.of.get(id(statement), ((), ""))
         if forgets or changed or pieces:
-            kept = pieces and statement.guard is None and register not in changed and not _packs(statement)
-            had = _Had(id(statement), statement.opcode == "st", register) if kept else None
+            kept = statement.guard is None and base not in changed and not _packs(statement)
+            had = _Had(id(statement), statement.opcode == "st", base) if kept else None
             yield _Event(forgets, changed, pieces, had, statement.opcode == "ld"), id(statement)
 
 
@@ -150,10 +141,10 @@ def _loads(flow, events):
 
 
 def _go_past(event, state):
-    """Changes a _State to what it is behind a statement that stays."""
+    """Changes what a thread has to what it has behind a statement that stays."""
     if event.forgets:
         state.clear()
-    for piece in [piece for piece, had in state.items() if had.register in event.changed] if event.changed else ():
+    for piece in [piece for piece, had in state.items() if had.base in event.changed] if event.changed else ():
         del state[piece]
     if event.had is not None:
         state.update(dict.fromkeys(event.pieces, event.had))
@@ -180,7 +171,7 @@ def _pairs(part, places, gone):
             yield statement, exchanges
             continue
         changed = {*defined(statement)}
-        apart = pieces or keeps_apart(statement, True) or not _ORDERED.isdisjoint(statement.modifiers)
+        apart = keeps_apart(statement, True) or not _ORDERED.isdisjoint(statement.modifiers)
         for other, known in last.items():
             known[0] = known[0] and not apart and other[0].base not in changed
             known[1] = known[1] or statement.opcode in _EXCHANGES

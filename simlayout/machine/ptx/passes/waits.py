@@ -2,11 +2,9 @@
 what they wait for. What they read then is no data, but says that data is there."""
 
 from simlayout.machine.ptx import syntax
+from simlayout.machine.ptx.passes.accesses import STRONG
 from simlayout.machine.ptx.passes.def_use import defined
 from simlayout.machine.ptx.passes.known import Known
-
-STRONG = {"volatile", "relaxed", "acquire", "release", "mmio"}
-"""Modifiers of strong loads and stores."""
 
 _DOES = {"st", "red", "bar", "barrier", "call", "cp", "brx", "stmatrix", "wgmma", "ret", "exit"}
 """Opcodes that loops do not have which only wait."""

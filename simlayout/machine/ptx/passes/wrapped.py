@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from simlayout.machine.ptx import syntax
+from simlayout.machine.ptx.opcodes.lanes import FORMS
 from simlayout.machine.ptx.passes.def_use import instructions, symbols_used
 
 _BESIDE = {"mov", "cvta", "atom", "red", "membar", "fence", "nanosleep"}
@@ -78,8 +79,6 @@ def _is_wrapper(function):
 
 
 def _is_plain(instruction, passed):
-    from simlayout.machine.ptx.opcodes.lanes import FORMS
-
     if instruction.opcode in _FUSED and _FLOATS.intersection(instruction.modifiers):
         return False
     if not passed.keys().isdisjoint(symbols_used(instruction)):
