@@ -35,7 +35,9 @@ BEHIND = {
         "sub.s32 %x2, %x0, 5", "sub.s32 %x2, 5, %x0", "and.b32 %x2, %x0, 12", "or.b32 %x2, %x0, 5", "xor.b32 %x2, 5, %x0",
         "not.b32 %x2, %x0", "shl.b32 %x2, %x0, 3", "shr.u32 %x2, %x0, 3", "mul.lo.u32 %x2, %x0, 7", "mul.hi.s32 %x2, %x0, 7",
         "min.u32 %x2, %x0, 7", "max.s32 %x2, %x0, 7", "add.f32 %x2, %x0, 0f3FA00000", "sub.rn.f32 %x2, %x0, 0f3FA00000",
-        "mul.ftz.f32 %x2, %x0, 0f3FA00000", "max.f32 %x2, %x0, 0f3FA00000")},
+        "mul.ftz.f32 %x2, %x0, 0f3FA00000", "max.f32 %x2, %x0, 0f3FA00000", "add.s32 %x2, %x0, 5", "sub.u32 %x2, %x0, 5",
+        "mul.lo.s32 %x2, %x0, 7", "min.s32 %x2, %x0, 7", "min.f32 %x2, %x0, 0f3FA00000", "max.u32 %x2, %x0, 7",
+        "shr.s32 %x2, %x0, 3", "shr.b32 %x2, %x0, 3")},
     **{GUARD + LOAD + f"{one}; " + STORE.format("%x2"): (1, 0) for one in (
         "sub.s32 %x2, 0, %x0", "neg.s32 %x2, %x0", "max.s32 %x2, %x0, 0", "max.f32 %x2, %x0, 0f00000000",
         "shl.b32 %x2, 5, %x0", "shl.b32 %x1, %x0, 3; add.u32 %x2, %x1, 7",
