@@ -339,3 +339,13 @@ def test_a_step_of_mma_in_clocks():
     clocks = min(read("h200_rates.json")["clocks_by_warps"]["m16n8k16.f32.f16.f16.f32"].values())
     flops = 2 * 16 * 8 * 16 / clocks
     says("ladder", f"At {clocks:.2f} clocks per m16n8k16", f"{flops / 4096:.0%}".replace("%", " %") + " of the 4096")
+
+
+def test_how_many_counts_of_unseen_kernels_are_equal():
+    kernels = [kernel for name in ("", "_more") for kernel in
+               json.loads((DATA / f"h200_unseen{name}_kernels.json").read_text())["kernels"]]
+    counts = [pair for kernel in kernels for pair in kernel["wavefronts"].values()]
+    other = [kernel for kernel in kernels if kernel["result"] == "other"]
+    equal = sum(ours == theirs for ours, theirs in counts)
+    says("ptx", f"it ran {len(kernels)} kernels of others", f"{equal} of {len(counts):,} are since")
+    assert len(other) == 3

@@ -26,8 +26,8 @@ CLASSES = ("ld", "ldmatrix", "st", "copy", "atom")
 ALL = "all"
 """All accesses together: those of stmatrix and of wgmma's operands as well, which have no counter of their own."""
 APART = {8: (1e-5, 1e-6), 4: (1e-5, 1e-6), 2: (1e-3, 1e-4)}
-"""Bytes of a number -> how far approximate results may be from the GPU's, relative and absolute; of others, such as bytes, they
-must be equal."""
+"""Bytes of a number -> how far approximate results may be from the GPU's, relative and absolute; of others, such as bytes,
+they must be equal."""
 
 
 @dataclass(frozen=True)
