@@ -69,3 +69,52 @@ def test_a_cta_that_meets_so_often_as_a_register_counts_comes_to_its_end(times):
     trace = waiting("add.u32 %r6, %r6, 1;\n@!%p1 bra WRITTEN;\nmov.u32 %r4, %r6;", last=7, enough=times).run(
         1, 96, np.zeros(1, np.int32), hazards="off")
     assert trace.totals()["ld"] == 3 * times
+
+
+COUNTS = """mov.u32 %r1, %tid.x;
+ld.param.u64 %rd1, [kernel_param_0];
+setp.ge.u32 %p1, %r1, 32;
+@%p1 bra COUNT;
+SPIN: mov.u32 %r2, 0;
+WORK: add.u32 %r2, %r2, 1;
+setp.lt.u32 %p2, %r2, 30;
+@%p2 bra WORK;
+bar.sync 1, 64;
+bar.sync 2, 64;
+ld.volatile.global.u32 %r3, [%rd1];
+setp.eq.u32 %p3, %r3, 1;
+@%p3 bra OUT;
+bra SPIN;
+COUNT: bar.sync 1, 64;
+add.u32 %r4, %r4, 1;
+setp.eq.u32 %p4, %r4, 1000;
+@%p4 st.volatile.global.u32 [%rd1], 1;
+bar.sync 2, 64;
+@!%p4 bra COUNT;
+OUT: ret;"""
+"""A warp comes back to where it was, again and again, while another one that waits for it at a barrier counts."""
+
+STANDING = """mov.u32 %r1, %tid.x;
+ld.param.u64 %rd1, [kernel_param_0];
+sub.u32 %r2, %r1, 16;
+setp.lt.u32 %p1, %r2, 16;
+@%p1 bra SET;
+SPIN: ld.volatile.global.u32 %r4, [%rd1];
+ld.volatile.global.u32 %r5, [%rd1+4];
+and.b32 %r4, %r4, %r5;
+setp.ne.u32 %p2, %r4, 1;
+@%p2 bra SPIN;
+bra OUT;
+SET: st.volatile.global.u32 [%rd1], 1;
+st.volatile.global.u32 [%rd1+4], 1;
+OUT: ret;"""
+"""Half of a warp looks again and again at what its other half stores, which stands meanwhile."""
+
+
+@pytest.mark.parametrize("text", [COUNTS, STANDING], ids=["counts", "stands"])
+@pytest.mark.parametrize("hazards", ["off", "raise"])
+def test_warps_that_come_back_to_where_they_were_wait_for_a_warp_or_lanes_that_get_on_meanwhile(text, hazards):
+    compile_loop()
+    flags = np.zeros(2, np.int32)
+    sl.ptx.load(module(text, ["u64"])).entry().run(1, 64, flags, hazards=hazards)
+    assert flags[0] == 1

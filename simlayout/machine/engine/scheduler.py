@@ -23,8 +23,8 @@ def run_residents(residents, begin, ahead=None):
 
     begin: called with a Cta and the index of a warp in it; gives what runs that warp: `warp`, its Warp; `resume()`, which
     lets it run until it waits or ends; `finished`; `cancel()`, which ends it. ahead: called before each round with
-    what is about to be resumed, and whether that is all of one CTA; it may run them for a while, all at once, and returns
-    those that are to be resumed then.
+    what is about to be resumed, and with all that has not ended; it may run them for a while, all at once, and returns those
+    that are to be resumed then.
     """
     turns = [begin(cta, i) for cta in residents.ctas for i in range(cta.threads_padded // LANES)]
     warps, todo, leap = [turn.warp for turn in turns], list(turns), 0
@@ -41,7 +41,7 @@ def run_residents(residents, begin, ahead=None):
                         _deadlock([t.warp for t in todo], warps)
                     launch.clock += leap
             if ahead is not None:
-                ready = ahead(ready, len(residents.ctas) == 1 and len(ready) == len(todo))
+                ready = ahead(ready, todo)
             for turn in ready:
                 launch.running = turn.warp
                 turn.resume()

@@ -17,11 +17,14 @@ FIRST = 64
 
 @dataclass(frozen=True)
 class State:
-    """What was. places: of each warp; rows: their registers; executed: how often each step had been; memory: of the CTAs, as
-    `_memory` gives it; held: a digest of global memory."""
+    """What was. ready: the numbers of the warps that could run; places: of each that has not ended; rows: their registers;
+    steps: that each had executed; executed: how often each step had been; memory: of the CTAs, as `_memory` gives it; held:
+    a digest of global memory."""
 
+    ready: list
     places: list
     rows: list
+    steps: list
     executed: np.ndarray
     memory: list
     held: bytes
@@ -41,18 +44,20 @@ class Circles:
     def _begin(self, residents):
         self._residents, self._rounds, self._kept, self._next = residents, 0, None, FIRST
 
-    def closed(self, turns: list) -> bool:
-        """Whether a new round begins as an earlier one did. turns: the PtxTurns that can run, of CTAs that run at the same
-        time. Where others run than before, all begins anew, and where it does: time may pass, or copies may come."""
-        warps = [turn.warp for turn in turns]
-        if any(turn.asks for turn in turns):
+    def closed(self, ready: list, todo: list) -> bool:
+        """Whether a new round begins as an earlier one did. ready, todo: the PtxTurns that can run, and those that have not
+        ended, of CTAs that run at the same time: one that waits now may be what has counted on the way. Where others run
+        than before, all begins anew, and where it does: time may pass, or copies may come."""
+        if any(turn.asks for turn in ready):
             return False                                 # it is told what they ask for
+        able, warps = [turn.warp for turn in ready], [turn.warp for turn in todo]
         if warps[0].cta.grid_barrier is not self._residents:
             self._begin(warps[0].cta.grid_barrier)
         self._rounds += 1
-        if self._rounds == self._next:
-            self._keep(warps)
-        elif self._kept is not None and self._is_as_kept(warps):
+        if self._rounds >= self._next:
+            if not _under_way(warps):
+                self._keep(able, warps)
+        elif self._kept is not None and self._is_as_kept(able, warps):
             if self._held() == self._kept.held:
                 self._begin(self._residents)
                 return True
@@ -65,19 +70,21 @@ class Circles:
         way = [self._program.steps[at] for at in np.flatnonzero(self._way)]
         return any(step.run is not None and not step.name.startswith("bar") for step in way)
 
-    def _keep(self, warps):
-        self._kept = State(_places(warps), [warp.rows.copy() for warp in warps], self._program.executed.copy(),
-                           _memory(warps), self._held())
-        self._way, self._deciding, self._next = None, None, 2 * self._next
+    def _keep(self, able, warps):
+        self._kept = State(_numbers(able), _places(warps), [warp.rows.copy() for warp in warps],
+                           [warp.steps_run for warp in warps], self._program.executed.copy(), _memory(warps), self._held())
+        self._way, self._deciding, self._next = None, None, 2 * self._rounds
 
-    def _is_as_kept(self, warps):
-        """Whether places, registers and the memory of CTAs are as they were, and nothing is under way."""
+    def _is_as_kept(self, able, warps):
+        """Whether places, registers and the memory of CTAs are as they were, nothing is under way, and all lanes that can
+        have run."""
         kept = self._kept
-        if len(warps) != len(kept.places) or _place(warps[0]) != kept.places[0]:
+        if len(warps) != len(kept.places) or _numbers(able) != kept.ready or _places(warps) != kept.places:
             return False
         rows = self._decide()
         return (all(np.array_equal(warp.rows[rows], before[rows]) for warp, before in zip(warps, kept.rows))
-                and _places(warps) == kept.places and _memory(warps) == kept.memory and not _under_way(warps))
+                and all(_have_run(warp, before) for warp, before in zip(warps, kept.steps) if warp in able)
+                and _memory(warps) == kept.memory and not _under_way(warps))
 
     def _decide(self):
         """The rows on which anything depends that steps have done since the state was kept."""
@@ -94,20 +101,26 @@ class Circles:
         return digest.digest()
 
 
+def _numbers(warps):
+    return [warp.number for warp in warps]
+
+
 def _places(warps):
-    return [_place(warp) for warp in warps]
+    """Where the parts of each warp stand, which lanes they have, and whether they wait."""
+    return [[(part.at, part.mask.tobytes(), part.parked, part.waits is None) for part in warp.parts] for warp in warps]
 
 
-def _place(warp):
-    """Where the parts of a warp stand, and which lanes they have."""
-    return [(part.at, part.mask.tobytes()) for part in warp.parts]
+def _have_run(warp, steps):
+    """Whether all parts of a warp that can have run since it had executed so many steps: one may stand for long."""
+    return len(warp.parts) == 1 or all(part.ran > steps for part in warp.parts if not part.parked and part.waits is None)
 
 
 def _memory(warps):
-    """What local and shared memory hold, mbarriers are at, and has come to barriers."""
+    """What local and shared memory hold, mbarriers are at, has come to barriers, and registers nobody has."""
     return [warp.local.tobytes() for warp in warps] + [
-        (cta.shared.bytes.tobytes(), cta.arrivals(),
-         [(at, one.number % 2, one.pending, one.bytes) for at, one in cta.mbarriers.items()]) for cta in _ctas(warps)]
+        (cta.shared.bytes.tobytes(), cta.arrivals(), cta.cluster.barrier.arrived, cta.free_registers,
+         [(at, one.number % 2, one.count, one.pending, one.bytes) for at, one in cta.mbarriers.items()])
+        for cta in _ctas(warps)]
 
 
 def _under_way(warps):

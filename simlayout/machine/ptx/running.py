@@ -117,22 +117,27 @@ class Running:
             self._whole.hand_over(turn)
         return turn
 
-    def ahead(self, turns, together):
+    def ahead(self, turns, todo):
         """Runs the warps of a CTA for a while by the compiled loop, if all of them can go on; gives those that need a turn
-        of their own, which are none if they go round in a circle. together: whether these are all that have not ended.
+        of their own, which are none if they go round in a circle. todo: all that have not ended.
 
         A warp that stands at a barrier needs none: the loop opens it when all stand there.
         """
-        if turns and self._circles.closed(turns):
+        if turns and self._circles.closed(turns, todo):
             for turn in turns:
                 turn.goes_round(self._circles.reads)
             return []
-        self.gathers = together and self.loop is not None and not self._what[1].shadowed
+        self.gathers = self._are_all(turns, todo) and self.loop is not None and not self._what[1].shadowed
         if not self.gathers:
             return turns
         if all(turn.can_run for turn in turns):
             self.loop.run_all(turns, LONG if turns[0].warp.is_lone else TURN)
         return [turn for turn in turns if not (turn.can_run and self.stands(turn.warp))] or turns
+
+    def _are_all(self, turns, todo):
+        """Whether these are all that have not ended, of one CTA."""
+        cta = todo[0].warp.cta
+        return len(turns) == len(todo) and cta.grid_barrier.warps == len(cta.registers)
 
     def stands(self, warp):
         """Whether all lanes of a warp stand at a barrier that the compiled loop opens."""
