@@ -17,11 +17,16 @@ SIZES = {1: "bool char int8_t uint8_t __nv_fp8_e4m3 __nv_fp8_e5m2", 2: "short in
 
 _QUALIFIERS = re.compile(r"\b(?:__align__|alignas)\s*\([^()]*\)|\b(?:const|volatile|static|extern|signed|std::)\b|std::")
 _UNREAD = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])+'", re.DOTALL)
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _NAMED = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([^\n]+)$|"
                     r"\b(?:constexpr|const)\s[\w\s:]*?\b(\w+)\s*=\s*([^;{}]+);", re.MULTILINE)
 _STATEMENT = re.compile(r"__shared__\b([^;{}]*);")
 _DECLARATOR = re.compile(r"\b([A-Za-z_]\w*)\s*((?:\[[^\[\]]*\]\s*)+)(?=[,=]|\Z)")
 _TEMPLATE = re.compile(r"\btemplate\s*<([^<>{};]*)>")
+_MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+\w+(\([^()]*\))?((?:\\\n|.)*)$", re.MULTILINE)
+_NO_TYPES = {"return", "else", "do", "case", "throw", "sizeof"}
+_ADDRESS = re.compile(r"(?:(?:^|[^\w)\]&\s]|\*\s*\)|\breturn)\s*)&$")
+_DOES_MORE = re.compile(r"\+\+|--|(?<![=!<>])=(?!=)|<<=|>>=|\batomic")
 
 
 def blanked(source: str) -> str:
@@ -111,7 +116,7 @@ class CxxDeclaration:
     def swizzled(self, shape: tuple[int, ...], shift: int) -> tuple[Replacement, ...]:
         """All last indices x as x ^ (y >> shift), y the index before it, cut to the last dimension."""
         made = []
-        for *_, y, x in self._indices(len(shape)):
+        for *_, y, x in self._moved(len(shape), slice(-2, -1)):
             row = f"({self._operand(y)} >> {shift})" if shift else self._operand(y)
             cut = f" % {shape[-1]}" if (shape[-2] - 1) >> shift >= shape[-1] else ""
             made.append(Replacement(*x, f"{self._operand(x)} ^ {row}{cut}"))
@@ -119,7 +124,7 @@ class CxxDeclaration:
 
     def skewed(self, shape: tuple[int, ...], every: int) -> tuple[Replacement, ...]:
         """All indices i of an array with one dimension as i + i / every, and as many elements as that needs."""
-        made = [Replacement(*i, f"{self._operand(i)} + {self._operand(i)} / {every}") for i, in self._indices(1)]
+        made = [Replacement(*i, f"{self._operand(i)} + {self._operand(i)} / {every}") for i, in self._moved(1, slice(1))]
         return (*self.padded(shape, 0, (shape[0] - 1) // every), *made)
 
     # ---- parts ---------------------------------------------------------------------------------------------------
@@ -151,11 +156,35 @@ class CxxDeclaration:
             made.append(spans)
         return made
 
+    def _moved(self, dimensions: int, twice: slice) -> list[list[tuple[int, int]]]:
+        """The same, of uses whose elements may move each by itself. twice: which indices an edit has twice. Raises NoEdit
+        where an edit of the indices would miss some elements, or would not be all that it changes."""
+        for found in _MACRO.finditer(self._text, 0, self.body[0]):
+            if self._names_it(found[2]) and not self._names_it(found[1] or ""):
+                raise NoEdit(f"the macro on line {self._line(found.start(1))} uses {self.name}")
+        made = self._indices(dimensions)
+        for spans in made:
+            line = self._line(spans[0][0])
+            before = self._text[self.body[0]:spans[0][0] - 1].rstrip().removesuffix(self.name).rstrip()
+            word = re.search(r"\b[A-Za-z_]\w*$", before)
+            if word and word[0] not in _NO_TYPES:
+                raise NoEdit(f"{self.name} is declared again on line {line}")
+            if _ADDRESS.search(before) and not re.search(r"\batomic\w+\s*\(\s*&$", before):
+                raise NoEdit(f"the address of an element of {self.name} is taken on line {line}")
+            if any(_DOES_MORE.search(self._text, *span) for span in spans[twice]):
+                raise NoEdit(f"an index of {self.name} on line {line} does more than to give a number")
+            if any(self._names_it(self._text[start:end]) for start, end in spans):
+                raise NoEdit(f"an index of {self.name} on line {line} is one of its own elements")
+        return made
+
+    def _names_it(self, text):
+        return re.search(rf"\b{re.escape(self.name)}\b", text)
+
     def _line(self, at):
         return self._text.count("\n", 0, at) + 1
 
     def _operand(self, span):
-        text = self.source[slice(*span)].strip()
+        text = _COMMENT.sub(" ", self.source[slice(*span)]).strip()
         return text if re.fullmatch(r"[\w.]+", text) else f"({text})"
 
 

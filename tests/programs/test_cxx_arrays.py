@@ -1,6 +1,6 @@
 """Arrays in shared memory of CUDA C++: how their declarations are read, and that an edit does what is said of it."""
 
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from math import prod
 
@@ -190,3 +190,37 @@ def test_padding_adds_to_the_length_as_it_is_written(size, padded):
                                           ("_ZZ1kvE4tile_0", "tile"), ("_ZZ1kvE5a1234", "a1234")])
 def test_the_name_of_a_symbol_is_its_last_one(symbol, name):
     assert symbol_name(symbol) == name
+
+
+@pytest.mark.parametrize("uses, why", [
+    ("s += a[at++];", "an index of a on line 2 does more than to give a number"),
+    ("a[atomicAdd(&n, 1)] = 1;", "an index of a on line 2 does more than to give a number"),
+    ("s = a[a[i]];", "an index of a on line 2 is one of its own elements"),
+    ("{ int a[4]; s = a[i]; }", "a is declared again on line 2"),
+    ("int *p = &a[12 * i]; s = p[1];", "the address of an element of a is taken on line 2"),
+    ("s = *(int *)&a[i];", "the address of an element of a is taken on line 2"),
+    ("f(i, &a[i]);", "the address of an element of a is taken on line 2")])
+def test_indices_that_an_edit_would_change_otherwise_than_meant_are_left_alone(uses, why):
+    (a,) = declarations(f"__global__ void k() {{ __shared__ int a[256];\n{uses} }}")
+    with pytest.raises(NoEdit, match=why):
+        a.skewed((256,), 32)
+
+
+@pytest.mark.parametrize("uses", ["s = mask & a[i];", "s = f(mask) & a[i];", "atomicAdd(&a[i], 1);",
+                                  "if (s && a[i]) return;", "if (i == 3) s = 1; else a[i <= 2] = 1;", "return a[i];"])
+def test_indices_of_all_else_are_edited(uses):
+    (a,) = declarations(f"__global__ void k() {{ __shared__ int a[256];\n{uses} }}")
+    assert len(a.skewed((256,), 32)) == 2
+
+
+@pytest.mark.parametrize("macro, ahead", [("AT(i) a[i]", True), ("AT(i) \\\n  a[i]", True), ("TWICE(a) (2 * a)", False)])
+def test_a_macro_that_uses_the_array_keeps_its_indices_as_they_are(macro, ahead):
+    (a,) = declarations(f"#define {macro}\n__global__ void k() {{ __shared__ int a[256]; a[1] = 2; }}")
+    with pytest.raises(NoEdit, match="the macro on line 1 uses a") if ahead else nullcontext():
+        assert len(a.skewed((256,), 32)) == 2
+
+
+def test_comments_in_an_index_are_not_in_its_edit():
+    source = "__global__ void k() { __shared__ int a[256]; a[1 + i // ]\n] = a[i /* [ */ + 'b']; }"
+    (a,) = declarations(source)
+    assert replaced(source, a.skewed((256,), 4)).endswith("a[(1 + i) + (1 + i) / 4] = a[(i   + 'b') + (i   + 'b') / 4]; }")
