@@ -118,3 +118,29 @@ def test_warps_that_come_back_to_where_they_were_wait_for_a_warp_or_lanes_that_g
     flags = np.zeros(2, np.int32)
     sl.ptx.load(module(text, ["u64"])).entry().run(1, 64, flags, hazards=hazards)
     assert flags[0] == 1
+
+
+TRIES = """ld.param.u64 %rd1, [kernel_param_0];
+TRY: mov.u64 %rd3, %globaltimer;
+AGAIN: mov.u64 %rd2, %globaltimer;
+ld.volatile.global.u32 %r4, [%rd1+4];
+bar.sync 0;
+setp.ne.u32 %p3, %r4, 0;
+@%p3 bra OUT;
+sub.u64 %rd2, %rd2, %rd3;
+setp.gt.u64 %p1, %rd2, 100000;
+{count}
+st.volatile.global.u32 [%rd1], 1;
+OUT: ret;"""
+"""Warps look at a flag that nobody sets, with a barrier each time, and give up at last."""
+
+COUNTED = {"tries": "@!%p1 bra AGAIN;\nadd.u32 %r6, %r6, 1;\nsetp.lt.u32 %p2, %r6, 12;\n@%p2 bra TRY;",
+           "late": "selp.u32 %r5, 1, 0, %p1;\nadd.u32 %r6, %r6, %r5;\nsetp.lt.u32 %p2, %r6, 2000;\n@%p2 bra AGAIN;"}
+
+
+@pytest.mark.parametrize("count", COUNTED)
+def test_warps_that_try_something_for_a_while_so_many_times_or_count_how_often_it_is_late_come_to_their_end(count):
+    compile_loop()
+    flags = np.zeros(2, np.int32)
+    sl.ptx.load(module(TRIES.format(count=COUNTED[count]), ["u64"])).entry().run(1, 64, flags, hazards="off")
+    assert flags.tolist() == [1, 0]

@@ -31,14 +31,14 @@ class State:
 
 
 class Circles:
-    """What a launch compares its rounds by. program, space: its Program and its GlobalSpace.
+    """What a launch compares its rounds by. program, launch, space: its Program, Launch and GlobalSpace.
 
     One state at a time is kept, and later ones are compared with it (Brent's way of finding a cycle): first where warps
     stand, then the registers on which anything depends that was done since, then memory.
     """
 
-    def __init__(self, program: Any, space: Any):
-        self._program, self._space = program, space
+    def __init__(self, program: Any, launch: Any, space: Any):
+        self._program, self._launch, self._space, self._last = program, launch, space, None
         self._begin(None)
 
     def _begin(self, residents):
@@ -59,10 +59,18 @@ class Circles:
                 self._keep(able, warps)
         elif self._kept is not None and self._is_as_kept(able, warps):
             if self._held() == self._kept.held:
+                self._tell_change(warps)
                 self._begin(self._residents)
                 return True
             self._kept = None                            # global memory differs: it is not looked at each time
         return False
+
+    def _tell_change(self, warps):
+        """Tells the launch of a change, where these go round otherwise than those before: time that has passed since got
+        them on, as it does where they try something for a while, so many times."""
+        state = _numbers(warps), self._kept.places, [warp.rows[self._deciding].tobytes() for warp in warps]
+        self._launch.changes += state != self._last
+        self._last = state
 
     @property
     def reads(self) -> bool:

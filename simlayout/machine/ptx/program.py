@@ -173,12 +173,13 @@ class Program:
         return np.array(sorted(which - self._timed(steps, made) - {None}), np.int64)
 
     def _timed(self, steps, made):
-        """The rows that hold a time which one of some steps (a set) reads, or what arithmetic among them makes of one."""
+        """The rows that hold a time which one of some steps (a set) reads, or what arithmetic among them makes of one, but
+        for whether one has come: that does not change for long, and may be counted."""
         timed, size = {self.steps[at].clock for at in steps} - {None}, 0
         while size < len(timed):
             size = len(timed)
             for step in made:
-                if not timed.isdisjoint(place.row for place in step.lanewise.sources):
+                if not (step.name.startswith("setp") or timed.isdisjoint(place.row for place in step.lanewise.sources)):
                     timed |= {place.row for place in step.lanewise.results}
         return timed
 

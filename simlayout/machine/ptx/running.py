@@ -68,7 +68,7 @@ class Running:
     def __init__(self, program, launch, space, shape, limit, before=None):
         self._what, self._left, self.loop, self._before = (program, launch, space), _warmth(), None, before
         self._shape, self._limit, self._whole, self.gathers = shape, limit, None, False
-        self.published, self._circles = Published(), Circles(program, space)
+        self.published, self._circles = Published(), Circles(program, launch, space)
         if before is None and (compiled() or launch.doubts is not None):
             self.warm(self._left)
 
