@@ -108,7 +108,7 @@ class Declaration:
 
     def _indices(self, dimensions):
         """The nodes of all indices of the array. Raises NoEdit where it is used otherwise, or an index may count from the
-        end."""
+        end, is one of its elements, or does more than to give a number."""
         found, known = [], set()
         for node in ast.walk(self._function):
             if isinstance(node, ast.Subscript) and self._is_it(node.value):
@@ -126,6 +126,12 @@ class Declaration:
                 raise NoEdit(f"an index of {self.name} on line {index.lineno} is not one of {dimensions} numbers")
             if any(isinstance(part, ast.Slice | ast.Starred | ast.UnaryOp) for part in parts):
                 raise NoEdit(f"an index of {self.name} on line {index.lineno} is a slice, or counts from the end")
+            inside = list(ast.walk(index))
+            if any(self._is_it(node) for node in inside):
+                raise NoEdit(f"an index of {self.name} on line {index.lineno} is one of its own elements")
+            if any(isinstance(node, ast.NamedExpr) or isinstance(node, ast.Call) and _is_atomic(node.func)
+                   for node in inside):
+                raise NoEdit(f"an index of {self.name} on line {index.lineno} does more than to give a number")
         return found
 
     def _is_it(self, node):

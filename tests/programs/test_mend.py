@@ -216,7 +216,10 @@ def test_swizzling_changes_every_index_and_cuts_tall_rows():
     ("t = cuda.shared.array((8, 8), f4)\nf(t)", "t is used as a whole on line 2"),
     ("t = cuda.shared.array((8, 8), f4)\nt[1][2] = 3", "not one of 2 numbers"),
     ("t = cuda.shared.array((8, 8), f4)\nt[1, -1] = 3", "counts from the end"),
-    ("t = cuda.shared.array((8, 8), f4)\nt[1, 2:] = 3", "is a slice")])
+    ("t = cuda.shared.array((8, 8), f4)\nt[1, 2:] = 3", "is a slice"),
+    ("t = cuda.shared.array((8, 8), i4)\nt[t[1, 2], 3] = 4", "an index of t on line 2 is one of its own elements"),
+    ("t = cuda.shared.array((8, 8), i4)\nt[(n := n + 1), 3] = 4", "line 2 does more than to give a number"),
+    ("t = cuda.shared.array((8, 8), i4)\nt[cuda.atomic.add(n, 0, 1), 3] = 4", "line 2 does more than to give a number")])
 def test_indices_that_are_not_all_in_sight_are_left_alone(text, why):
     with pytest.raises(NoEdit, match=why):
         Declaration(text, 1).swizzled((8, 8), 0)
