@@ -113,7 +113,7 @@ def _events(part, places):
         changed = places.bases.intersection(defined(statement))
         pieces, base = places.of.get(id(statement), ((), ""))
         if forgets or changed or pieces:
-            kept = statement.guard is None and base not in changed and not _packs(statement)
+            kept = pieces and statement.guard is None and base not in changed and not _packs(statement)
             had = _Had(id(statement), statement.opcode == "st", base) if kept else None
             yield _Event(forgets, changed, pieces, had, statement.opcode == "ld"), id(statement)
 
