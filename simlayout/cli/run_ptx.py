@@ -320,18 +320,12 @@ def _callers(entry):
 
 def _calls(entry, trace):
     """The text of what inlined functions of other files cost, by the lines that call them; "" where there are none."""
-    from simlayout.machine.engine.listing import SourceLine, line_text, rows
+    from simlayout.machine.engine.listing import SourceLine, line_text, rows, sums_of
 
-    callers, sums = _callers(entry), {}
-    for c in trace.lines:
-        for place in callers.get(c.ptx_line, ())[-1:]:       # the outermost call, which the kernel itself makes
-            if place[0] == c.file:
-                continue
-            s = sums.get(place) or SourceLine(*place, line_text(*place), 0)
-            sums[place] = replace(s, instructions=s.instructions + c.instructions, wavefronts=s.wavefronts + c.wavefronts,
-                                  ideal=s.ideal + c.ideal, exact=s.exact and c.exact)
-    blocks = []
+    outermost = {line: calls[-1] for line, calls in _callers(entry).items() if calls}    # which the kernel itself makes
+    called = [c for c in trace.lines if outermost.get(c.ptx_line, (c.file,))[0] != c.file]
+    sums, blocks = sums_of(called, lambda c: outermost[c.ptx_line]), []
     for file in sorted({file for file, _ in sums}):
-        lines = [sums[place] for place in sorted(sums) if place[0] == file]
+        lines = [SourceLine(*place, line_text(*place), 0, **sums[place]) for place in sorted(sums) if place[0] == file]
         blocks += ["", f"functions of other files, counted above, by the calls in {file}", *rows(lines)]
     return "\n".join(blocks)

@@ -203,10 +203,10 @@ def text(report: Report) -> str:
         return given_up(report) or "no kernel was launched"
     blocks = ["\n".join(_kernel(kernel)) for kernel in report.kernels.values()]
     found = report.mends()
-    if report.excess and not found:
-        blocks.append(UNDECLARED)
     if found:
         blocks.append("\n".join(line for mend in found for line in mend_lines(mend)))
+    elif report.excess:
+        blocks.append(UNDECLARED)
     return "\n\n".join([*blocks, *filter(None, [given_up(report)]), summary(report)])
 
 

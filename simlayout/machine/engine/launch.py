@@ -87,9 +87,11 @@ class Launch:
 
     def ended(self, warp):
         """Notes what a warp leaves behind: copies that nothing has waited for, and of which no hazard says so already."""
-        for copy in warp.copies.under_way():
-            if copy.touch is not None and copy.touch.site not in self._told():
-                self.recorder.note(copy.touch.site, "cp.async never waited for: legal, as nothing reads what it brings")
+        left = [copy.touch.site for copy in warp.copies.under_way() if copy.touch is not None]
+        told = self._told() if left else ()
+        for site in left:
+            if site not in told:
+                self.recorder.note(site, "cp.async never waited for: legal, as nothing reads what it brings")
 
     def _told(self):
         """The (file, line) of which hazards have been told."""

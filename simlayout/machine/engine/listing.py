@@ -80,19 +80,19 @@ def source_lines(trace, ptx=False):
     if ptx:
         if not trace.ptx:
             raise SimlayoutError("this run was not of PTX: it has lines of its source alone")
-        counts = _counts(trace, lambda c: c.ptx_line)
+        counts = sums_of(trace.lines, lambda c: c.ptx_line)
         return tuple(replace(s, **counts.get(s.line, {})) for s in trace.ptx)
-    counts = _counts(trace, lambda c: (c.file, c.line))
+    counts = sums_of(trace.lines, lambda c: (c.file, c.line))
     for file in {file for file, _ in trace.executed}:
         linecache.checkcache(file)                       # a name may mean another file by now
     return tuple(SourceLine(*place, line_text(*place), trace.executed.get(place, 0), **counts.get(place, {}))
                  for place in sorted({*trace.executed, *counts}))
 
 
-def _counts(trace, place):
-    """{place: the sums of its accesses, as fields of a SourceLine}."""
+def sums_of(lines, place):
+    """{place: the sums of its accesses, as fields of a SourceLine}. lines: AccessCounts; place: gives that of one."""
     counts = {}
-    for c in trace.lines:
+    for c in lines:
         sums = counts.setdefault(place(c), {"instructions": 0, "wavefronts": 0, "ideal": 0, "exact": True})
         for name in ("instructions", "wavefronts", "ideal"):
             sums[name] += getattr(c, name)

@@ -125,7 +125,7 @@ class Running:
         """
         if turns and self._circles.closed(turns, todo):
             for turn in turns:
-                turn.goes_round(self._circles.reads)
+                turn.goes_round(self._circles.reads, self._what[0].reads_clocks)
             return []
         self.gathers = self._are_all(turns, todo) and self.loop is not None and not self._what[1].shadowed
         if not self.gathers:

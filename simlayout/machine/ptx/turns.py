@@ -77,14 +77,14 @@ class PtxTurns:
                 self._idle = 0
                 self._look_for_a_loop()
 
-    def goes_round(self, reads):
-        """The warp goes on as it did, with all others that can run: until one that cannot changes something, or until time
-        has passed. reads: whether they look at memory."""
+    def goes_round(self, reads, watches_time):
+        """The warp goes on as it did, until another one changes something, or until time has passed. reads, watches_time:
+        whether it, or those that go round with it, look at memory, and at a clock."""
         warp, launch = self.warp, self.warp.cta.launch
         changes = launch.changes
         warp.stand_at(warp.program.steps[warp.parts[0].at])
         warp.polls = warp.idle = True
-        warp.watches_time = warp.program.reads_clocks
+        warp.watches_time = watches_time
         warp.waiting = (lambda: launch.changes != changes), warp.poll_text if reads else NO_WAY_OUT, None
 
     def _run(self, budget, watched=None):
@@ -134,12 +134,8 @@ class PtxTurns:
         able = sum(not part.parked and part.waits is None for part in warp.parts)
         self._run(LONGEST_LOOP + PATIENCE * able * (able > 1), again)
         if seen and launch.changes == changes:
-            warp.stand_at(warp.program.steps[warp.parts[0].at])
-            warp.polls = warp.idle = True
-            warp.watches_time = launch.clock != clock
+            self.goes_round(any(warp.program.steps[at].run is not None for at in way), launch.clock != clock)
             self._idle = IDLE * warp.watches_time        # is looked at again as soon as time has passed
-            reads = any(warp.program.steps[at].run is not None for at in way)
-            warp.waiting = (lambda: launch.changes != changes), warp.poll_text if reads else NO_WAY_OUT, None
 
     def _wait(self):
         waiting = [part for part in self.warp.parts if part.waits is not None]
