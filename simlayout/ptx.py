@@ -57,9 +57,9 @@ is exact, and what is not.
 """
 
 from simlayout.machine.ptx.arguments import Pointer
+from simlayout.machine.ptx.entry import LIMIT, Entry
 from simlayout.machine.ptx.faults import Unsupported
 from simlayout.machine.ptx.loading import load, read
 from simlayout.machine.ptx.module import Module
-from simlayout.machine.ptx.run import LIMIT, Entry
 
 __all__ = ["LIMIT", "Entry", "Module", "Pointer", "Unsupported", "load", "read"]

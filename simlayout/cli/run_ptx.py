@@ -117,7 +117,7 @@ def run(options):
 
 def _only(module):
     """The entry of a module that has one."""
-    from simlayout.machine.ptx.cxx_names import cxx_names
+    from simlayout.machine.ptx.cxx.names import cxx_names
 
     names = list(cxx_names(module.entries).values())
     if len(names) > 1:

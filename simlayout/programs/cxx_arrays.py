@@ -9,7 +9,7 @@ import numpy as np
 from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.engine.listing import line_text
 from simlayout.machine.engine.trace import Trace
-from simlayout.machine.ptx.run import Entry
+from simlayout.machine.ptx.entry import Entry
 from simlayout.machine.ptx.syntax import Instruction, Integer
 from simlayout.programs.cxx_declarations import CxxDeclaration, declarations, symbol_name
 from simlayout.programs.shared_arrays import SharedArray

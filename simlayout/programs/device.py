@@ -20,11 +20,11 @@ from simlayout.machine.engine.launch import MOST_TOGETHER
 from simlayout.machine.engine.trace import Trace
 from simlayout.machine.hazards.languages import NUMBA
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.heap import Heap
+from simlayout.machine.ptx.entry import Entry
+from simlayout.machine.ptx.memory.heap import Heap
+from simlayout.machine.ptx.memory.space import GlobalSpace
 from simlayout.machine.ptx.module import Module
 from simlayout.machine.ptx.parser.grammar import parse
-from simlayout.machine.ptx.run import Entry
-from simlayout.machine.ptx.space import GlobalSpace
 from simlayout.programs.cxx_arrays import cxx_arrays
 from simlayout.programs.shared_arrays import SharedArray, raised_with_elements, with_elements
 from simlayout.progress import Console

@@ -13,8 +13,8 @@ from simlayout.errors import MachineError
 from simlayout.hardware.tables.arch import cuda_arch_of
 from simlayout.machine.engine.trace import Trace
 from simlayout.machine.hazards.languages import NUMBA
+from simlayout.machine.ptx.entry import Entry
 from simlayout.machine.ptx.loading import load
-from simlayout.machine.ptx.run import Entry
 from simlayout.programs.device import SimulatedDevice
 
 

@@ -5,9 +5,9 @@ from functools import lru_cache
 from typing import Any
 
 from simlayout.errors import MachineError
+from simlayout.machine.ptx.entry import Entry
 from simlayout.machine.ptx.linking import link
 from simlayout.machine.ptx.parser.grammar import parse
-from simlayout.machine.ptx.run import Entry
 from simlayout.programs.device import SimulatedDevice
 
 _parsed = lru_cache(64)(parse)                           # what many kernels are linked with

@@ -9,7 +9,7 @@ import numpy as np
 
 from simlayout.errors import MachineError
 from simlayout.hardware.matrix.tma import TensorMap
-from simlayout.machine.ptx.maps import ELEMENTS, FILLS, SWIZZLES
+from simlayout.machine.ptx.memory.maps import ELEMENTS, FILLS, SWIZZLES
 
 
 class Tensor(np.ndarray):

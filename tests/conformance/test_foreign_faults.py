@@ -8,7 +8,7 @@ import pytest
 from foreign_faults import FAULTS, FOLDER, KINDS, outcome
 
 from cuda_kernels.conformance.foreign import launch
-from simlayout.machine.ptx import run
+from simlayout.machine.ptx import entry
 
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=lambda fault: fault.name)
@@ -28,7 +28,7 @@ def test_a_fault_has_twins_and_lines_that_the_ptx_of_the_faulty_one_knows(fault)
 def way(request, monkeypatch):
     """How hazards are looked for; in two steps from the first instruction on, as where the compiled loop is at hand."""
     pytest.importorskip("numba")
-    monkeypatch.setattr(run, "compiled", lambda: True if request.param == "in two steps" else None)
+    monkeypatch.setattr(entry, "compiled", lambda: True if request.param == "in two steps" else None)
 
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=lambda fault: fault.name)

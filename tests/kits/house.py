@@ -42,6 +42,7 @@ FLOORS = (
     ("simlayout.ptx",),
     ("simlayout.machine",),
     ("simlayout.machine.python", "simlayout.machine.ptx"),
+    ("simlayout.machine.ptx.memory", "simlayout.machine.ptx.cxx"),
     ("simlayout.machine.engine",),
     ("simlayout.machine.hazards", "simlayout.machine.arithmetic"),
     ("simlayout.synthesis",),

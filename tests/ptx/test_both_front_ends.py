@@ -10,7 +10,7 @@ from front_ends import by_access, by_instruction, in_ptx, in_python, without
 from gemm_kit import label
 from tiers import sweep_but
 
-import simlayout.machine.ptx.turns as turns
+import simlayout.machine.ptx.warps.turns as turns
 from cuda_kernels.kernels import KERNELS
 from cuda_kernels.kernels.practical import PROBLEMS
 

@@ -15,9 +15,9 @@ from simlayout.machine.ptx.compiled.encode import COMPUTE, JOIN, KIND, MOVE, RES
 from simlayout.machine.ptx.compiled.generate import NAMES
 from simlayout.machine.ptx.compiled.held import EXECUTED, ONE_PART, Log, address_of, held_of
 from simlayout.machine.ptx.loading import load
+from simlayout.machine.ptx.lowering.program import Program, Step
 from simlayout.machine.ptx.opcodes.lanes import lane_op
-from simlayout.machine.ptx.program import Program, Step
-from simlayout.machine.ptx.rows import Lanewise, Place, in_numpy
+from simlayout.machine.ptx.opcodes.rows import Lanewise, Place, in_numpy
 
 EDGES = {8: (0, 1, 0x7F, 0x80, 0xFF), 16: (0, 1, 0x7FFF, 0x8000, 0xFFFF, 0x7C00, 0xFC01, 0x3C00, 0x7F80),
          32: (0, 1, 31, 32, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0x3F800000, 0x7F800000, 0xFF800000, 0x7FC00001, 0x00800000,

@@ -13,8 +13,8 @@ from ptx_texts import WRITE, module
 
 import simlayout as sl
 from simlayout.errors import MachineError
-from simlayout.machine.ptx.cxx_names import cxx_name, same_name, variable_name
-from simlayout.machine.ptx.cxx_types import parameter_types
+from simlayout.machine.ptx.cxx.names import cxx_name, same_name, variable_name
+from simlayout.machine.ptx.cxx.types import parameter_types
 
 NAMES = {
     "_Z6rowsumIdLi32EEvPKT_PS0_": "rowsum<double, 32>", "_Z6rowsumIdLi33EEvPKT_PS0_": "rowsum<double, 33>",

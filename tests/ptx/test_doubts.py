@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import simlayout.machine.ptx.compiled.loop  # noqa: F401  (at hand from the first launch on)
 from simlayout.errors import HazardError, MachineError
-from simlayout.machine.ptx import doubts, run, running
+from simlayout.machine.ptx import doubts, entry, running
 from simlayout.ptx import load
 
 WORDS = 40
@@ -108,7 +108,7 @@ def in_one_step(attempt, program, compiled):
 def test_what_is_told_in_two_steps_is_what_the_shadows_tell(text, block, ctas):
     two = outcome(text, block, ctas)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run, "in_two_steps", in_one_step)
+        patch.setattr(entry, "in_two_steps", in_one_step)
         assert two == outcome(text, block, ctas)
 
 
@@ -116,7 +116,7 @@ def test_what_is_told_in_two_steps_is_what_the_shadows_tell(text, block, ctas):
 def test_what_is_raised_too(text, block):
     two = outcome(text, block, 2, "raise")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run, "in_two_steps", in_one_step)
+        patch.setattr(entry, "in_two_steps", in_one_step)
         assert two == outcome(text, block, 2, "raise")
 
 
@@ -150,12 +150,12 @@ TILE = """
 
 def steps_of(monkeypatch, text, ctas=1, more=()):
     """(how often the shadows were used, the array) of a launch of 64 threads per CTA. more: arguments behind the array."""
-    seen, made = [], run.in_two_steps
+    seen, made = [], entry.in_two_steps
 
     def counted(attempt, program, compiled):
         return made(lambda **how: seen.append(how) or attempt(**how), program, compiled)
 
-    monkeypatch.setattr(run, "in_two_steps", counted)
+    monkeypatch.setattr(entry, "in_two_steps", counted)
     array = np.arange(64, dtype=np.uint32)
     trace = load(text).entry().run(ctas, 64, array, *more, hazards="report")
     return seen, array, trace
@@ -234,8 +234,8 @@ OWN = "mul.wide.u32 %d3, %r1, 4; add.u64 %d4, %d1, %d3; "
 ])
 def test_the_quick_look_knows_which_atomics_are_ordered(monkeypatch, first, between, then, ctas, told):
     text = HEAD + "    setp.eq.u32 %p1, %r1, 0;\n" + COUNTED.format(first=first, between=between, then=then)
-    asked, made = [], run.told_of
-    monkeypatch.setattr(run, "told_of", lambda *args: asked.append(1) or made(*args))
+    asked, made = [], entry.told_of
+    monkeypatch.setattr(entry, "told_of", lambda *args: asked.append(1) or made(*args))
     seen, _, trace = steps_of(monkeypatch, text, ctas, (None,))
     assert seen[0] == {"quick": True} and bool(trace.hazards) == told == bool(asked or seen[1:])
 
@@ -255,7 +255,7 @@ def test_arrays_that_overlap_are_left_to_the_shadows():
 
 
 def test_without_the_compiled_loop_short_launches_end_before_it_is_fetched(monkeypatch):
-    monkeypatch.setattr(run, "compiled", lambda: False)
+    monkeypatch.setattr(entry, "compiled", lambda: False)
     seen, array, _ = steps_of(monkeypatch, TILE.format(between="bar.sync 0;"))
     assert seen == [{"patient": False}] and array[0] == 32
     monkeypatch.setattr(running, "WARMTH", 10)

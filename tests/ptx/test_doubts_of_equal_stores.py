@@ -11,7 +11,7 @@ from test_doubts import HEAD, in_one_step, outcome
 from tiers import given_few
 
 import simlayout.machine.ptx.compiled.loop  # noqa: F401  (at hand from the first launch on)
-from simlayout.machine.ptx import run
+from simlayout.machine.ptx import entry
 from simlayout.ptx import load
 
 NOTE = "of the value that another thread stores there too, and nothing orders the two: right as long as they are equal"
@@ -29,12 +29,12 @@ def two_lanes(then=""):
 
 def looked(monkeypatch, body, ctas, hazards="raise"):
     """(how a launch of 64 threads per CTA was looked at, its Trace)."""
-    seen, made = [], run.in_two_steps
+    seen, made = [], entry.in_two_steps
 
     def counted(attempt, program, compiled):
         return made(lambda **how: seen.append(how) or attempt(**how), program, compiled)
 
-    monkeypatch.setattr(run, "in_two_steps", counted)
+    monkeypatch.setattr(entry, "in_two_steps", counted)
     return seen, load(FILE + body + "    ret;\n}\n").entry().run(ctas, 64, np.zeros(64, np.uint32), None, hazards=hazards)
 
 
@@ -58,7 +58,7 @@ def lines_noted(trace):
 def test_stores_of_one_value_by_one_line_are_decided_at_once_and_noted_as_the_shadows_note_them(monkeypatch, body, lines):
     seen, trace = looked(monkeypatch, body, 2)
     assert seen == [{"quick": True}] and lines_noted(trace) == lines
-    monkeypatch.setattr(run, "in_two_steps", in_one_step)
+    monkeypatch.setattr(entry, "in_two_steps", in_one_step)
     assert looked(monkeypatch, body, 2)[1].notes == trace.notes
 
 
@@ -164,5 +164,5 @@ def programs(draw):
 def test_what_is_told_and_noted_of_equal_stores_in_two_steps_is_what_the_shadows_tell(text, block, ctas, hazards):
     two = outcome(text, block, ctas, hazards)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run, "in_two_steps", in_one_step)
+        patch.setattr(entry, "in_two_steps", in_one_step)
         assert two == outcome(text, block, ctas, hazards)

@@ -11,7 +11,7 @@ from tiers import given_few
 
 import simlayout.machine.ptx.compiled.loop  # noqa: F401  (at hand from the first launch on)
 from simlayout.errors import HazardError, MachineError
-from simlayout.machine.ptx import doubts, run
+from simlayout.machine.ptx import doubts, entry
 from simlayout.ptx import load
 
 CTAS = 20
@@ -31,7 +31,7 @@ def test_hazards_of_a_part_are_among_those_of_the_whole_and_each_has_a_line_that
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(doubts, "ENOUGH", 0)
         two = launched(text, block, ctas)
-        patch.setattr(run, "in_two_steps", in_one_step)
+        patch.setattr(entry, "in_two_steps", in_one_step)
         one = launched(text, block, ctas)
     if isinstance(one, str) or isinstance(two, str):
         assert one == two

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simlayout.errors import AddressError, MachineError
-from simlayout.machine.ptx.heap import ALIGNMENT, Heap
 from simlayout.machine.ptx.linking import link
 from simlayout.machine.ptx.loading import load
+from simlayout.machine.ptx.memory.heap import ALIGNMENT, Heap
 from simlayout.machine.ptx.module import Module
 from simlayout.machine.ptx.parser.grammar import parse
 

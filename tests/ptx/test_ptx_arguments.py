@@ -13,7 +13,7 @@ from ptx_texts import WRITE, module
 import simlayout as sl
 from simlayout.errors import AddressError, HazardError, MachineError
 from simlayout.machine.engine.global_memory import Allocation
-from simlayout.machine.ptx.space import GlobalSpace
+from simlayout.machine.ptx.memory.space import GlobalSpace
 
 WIDTH = {"8": "%rs1", "16": "%rs1", "32": "%r1", "64": "%rd2"}
 

@@ -10,8 +10,8 @@ from ptx_texts import TRANSPOSE, module
 
 import simlayout as sl
 from simlayout.errors import SimlayoutError
-from simlayout.machine.ptx.bind import TABLES
 from simlayout.machine.ptx.compiled.generate import NAMES
+from simlayout.machine.ptx.opcodes.bind import TABLES
 
 EVERYTHING = module("""
 .local .align 8 .b8 depot[64];

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from ptx_texts import module
 
 from simlayout import ptx
-from simlayout.machine.ptx.half_words import rounds
+from simlayout.machine.ptx.memory.half_words import rounds
 from simlayout.machine.ptx.opcodes.atoms import Update
 
 PROGRAM = """

@@ -9,7 +9,7 @@ from ptx_texts import TRANSPOSE, WRITE, module
 
 import simlayout as sl
 from simlayout.errors import InstructionError, MachineError, ParseError
-from simlayout.machine.ptx import run
+from simlayout.machine.ptx import entry
 
 TWICE = module(WRITE, ["u64"], "_Z9transposePfS_i") + module(WRITE, ["u64"], "_Z13transpose_padPfS_i").split("64\n", 1)[1]
 
@@ -134,7 +134,7 @@ def test_a_kernel_beside_one_that_recurs_runs_all_the_same():
 
 def test_a_kernel_is_prepared_when_it_is_asked_for(monkeypatch):
     made = []
-    monkeypatch.setattr(run, "Lowering", lambda module, name, addresses, make=run.Lowering: (
+    monkeypatch.setattr(entry, "Lowering", lambda module, name, addresses, make=entry.Lowering: (
         made.append(name), make(module, name, addresses))[1])
     read = sl.ptx.read(TWICE)
     assert made == [] and len(read.entries) == 2 and "_Z9transposePfS_i" in read.entries

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from ptx_texts import module
 
 import simlayout as sl
-from simlayout.machine.ptx.printed import WIDE, number, real, text
+from simlayout.machine.ptx.opcodes.printed import WIDE, number, real, text
 
 snprintf = ctypes.CDLL(None).snprintf
 WIDTHS = st.sampled_from([b"", b"1", b"7", b"23"])

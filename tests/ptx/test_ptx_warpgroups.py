@@ -5,7 +5,7 @@ import pytest
 from ptx_texts import module
 from tiers import sweep_but
 
-import simlayout.machine.ptx.turns as turns
+import simlayout.machine.ptx.warps.turns as turns
 from simlayout import ptx
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import HazardError, InstructionError, MachineError

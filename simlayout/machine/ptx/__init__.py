@@ -1,6 +1,15 @@
 """A machine that executes PTX, the text of any compiler.
 
-`parser` reads it as the data of `syntax`; `passes` work out what is known of a function before it runs; `lower` makes steps
-of it, each instruction bound to what `opcodes` say of it; a `module` launches its entries (`run`), whose warps take turns in
-NumPy or, once it pays, in the loop of `compiled`.
+`loading` makes a `module` of a text (`linking` one text of several), and `entry` launches one of its kernels: `arguments`
+makes bytes of what is passed, `running` says who executes the steps, `doubts` whether hazards need a closer look, and
+`unwritten` whether reads of undefined bytes matter. On the way a text goes through these folders:
+
+    parser     from text to data (`syntax`)
+    cxx        what its names are in C++
+    passes     what is known of a function before it runs
+    lowering   from a function to a program: steps in a row, each instruction bound to what it does
+    opcodes    what that is, as tables
+    warps      warps execute a program in NumPy, each in its turn
+    memory     what they do with memory: addresses, accesses, and which accesses are ordered
+    compiled   the same once it pays, in a loop that Numba compiles
 """

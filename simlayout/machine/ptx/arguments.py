@@ -10,9 +10,9 @@ import numpy as np
 
 from simlayout.errors import MachineError, brief
 from simlayout.machine.arithmetic.carriers import width_of
-from simlayout.machine.ptx.cxx_types import misfit
-from simlayout.machine.ptx.maps import is_map
-from simlayout.machine.ptx.names import aligned
+from simlayout.machine.ptx.cxx.types import misfit
+from simlayout.machine.ptx.lowering.names import aligned
+from simlayout.machine.ptx.memory.maps import is_map
 from simlayout.wording import are, counted
 
 POINTERS = ("u64", "b64", "s64")

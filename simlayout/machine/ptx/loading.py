@@ -4,7 +4,7 @@ from pathlib import Path
 
 from simlayout.errors import InstructionError, MachineError, ParseError
 from simlayout.files import TEXT
-from simlayout.machine.ptx.cxx_names import cxx_names
+from simlayout.machine.ptx.cxx.names import cxx_names
 from simlayout.machine.ptx.faults import others, refusal
 from simlayout.machine.ptx.module import Module
 from simlayout.machine.ptx.parser.grammar import parse

@@ -10,10 +10,10 @@ from numpy.typing import DTypeLike
 from simlayout.arguments import typed
 from simlayout.errors import MachineError
 from simlayout.machine.engine.launch import Launch
-from simlayout.machine.ptx.cxx_names import cxx_name, cxx_names, same_name
+from simlayout.machine.ptx.cxx.names import cxx_name, cxx_names, same_name
+from simlayout.machine.ptx.entry import Entry
 from simlayout.machine.ptx.faults import Unsupported, summed
-from simlayout.machine.ptx.loaded import Loaded
-from simlayout.machine.ptx.run import Entry
+from simlayout.machine.ptx.variables import Loaded
 
 
 class _Entries(Mapping):

@@ -7,12 +7,12 @@ from importlib.util import find_spec
 from simlayout.hardware.tables.arch import LANES
 from simlayout.interrupts import apart
 from simlayout.machine.engine.cta import Residents
-from simlayout.machine.ptx.circles import Circles
 from simlayout.machine.ptx.compiled.held import held_of
 from simlayout.machine.ptx.doubts import TooLong
-from simlayout.machine.ptx.published import Published
-from simlayout.machine.ptx.turns import LONG, TURN
-from simlayout.machine.ptx.warp import PtxWarp
+from simlayout.machine.ptx.memory.published import Published
+from simlayout.machine.ptx.warps.circles import Circles
+from simlayout.machine.ptx.warps.turns import LONG, TURN
+from simlayout.machine.ptx.warps.warp import PtxWarp
 
 LOOP = "simlayout.machine.ptx.compiled.loop"
 """The module of the compiled loop, which needs Numba."""

@@ -8,9 +8,9 @@ import numpy as np
 from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.hazards.touches import is_cached
 from simlayout.machine.ptx.compiled.held import numbers
+from simlayout.machine.ptx.lowering.program import ROOM
 from simlayout.machine.ptx.opcodes.control import Branch, Call, Exit, Return
-from simlayout.machine.ptx.program import ROOM
-from simlayout.machine.ptx.rows import Lanewise
+from simlayout.machine.ptx.opcodes.rows import Lanewise
 
 SPECIAL, MOVE, COMPUTE, BRANCH, LOAD, STORE, JOIN, SPLIT, BARRIER, CALL, TAKE, RETURN, EXIT, EXCHANGE = range(14)
 """Kinds of steps: not compiled; a value as it is; arithmetic (`rows.compute`); a branch; plain memory; two registers made

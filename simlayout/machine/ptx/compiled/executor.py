@@ -73,7 +73,7 @@ from simlayout.machine.ptx.compiled.held import (
 from simlayout.machine.ptx.compiled.pointers import behind, i64s, u64s
 from simlayout.machine.ptx.compiled.rows import LANES, compute
 from simlayout.machine.ptx.doubts import CTA, SYNCED
-from simlayout.machine.ptx.program import ROOM
+from simlayout.machine.ptx.lowering.program import ROOM
 
 U64, I64 = np.uint64, np.int64
 _ZERO, _ONES = U64(0), U64(0xFFFFFFFFFFFFFFFF)

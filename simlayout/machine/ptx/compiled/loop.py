@@ -21,7 +21,7 @@ from simlayout.machine.ptx.compiled.held import (
 )
 from simlayout.machine.ptx.compiled.noted import count_sectors, count_touched
 from simlayout.machine.ptx.doubts import Doubt
-from simlayout.machine.ptx.parts import PATIENCE
+from simlayout.machine.ptx.warps.parts import PATIENCE
 
 NOTED = 4096
 """Accesses that are noted before the recorder takes them: a megabyte of addresses."""

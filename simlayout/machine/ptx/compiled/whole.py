@@ -7,8 +7,8 @@ from simlayout.machine.ptx.compiled.encode import encoded
 from simlayout.machine.ptx.compiled.fresh import read_first
 from simlayout.machine.ptx.compiled.held import FULL, WHOLE_GRID, Held, Start, address_of, held_of, numbers
 from simlayout.machine.ptx.doubts import CELL, CTA, FIRST, INTERVAL, SYNCED, WROTE
-from simlayout.machine.ptx.parts import PATIENCE
-from simlayout.machine.ptx.turns import IDLE, LONG, TURN
+from simlayout.machine.ptx.warps.parts import PATIENCE
+from simlayout.machine.ptx.warps.turns import IDLE, LONG, TURN
 
 _INDICES = {f"%{what}.{axis}": i for what in ("ctaid", "clusterid") for i, axis in enumerate("xyz")}
 """Special registers that differ between the CTAs of a grid, each a cluster by itself: along which axis."""

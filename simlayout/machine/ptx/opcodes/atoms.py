@@ -9,7 +9,7 @@ from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.arithmetic.floats import add_f64_in_l2, f32
 from simlayout.machine.hazards.scopes import is_narrow, value_bytes
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.rows import Place, reader, writer
+from simlayout.machine.ptx.opcodes.rows import Place, reader, writer
 
 SCOPES = {"cta", "cluster", "gpu", "sys"}
 _ORDERS = {"relaxed", "acquire", "release", "acq_rel"}

@@ -8,9 +8,9 @@ from simlayout.errors import InstructionError
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.bulk_places import REDUCTIONS, reduction
 from simlayout.machine.ptx import syntax
+from simlayout.machine.ptx.memory.space import RANK
 from simlayout.machine.ptx.opcodes.groups import address, generic_address, number
 from simlayout.machine.ptx.opcodes.lacking import IM2COL
-from simlayout.machine.ptx.space import RANK
 
 _HINTS = {"shared::cluster", "shared::cta", "global", "tile", "bulk_group", "mbarrier::complete_tx::bytes", "L2::cache_hint"}
 

@@ -5,12 +5,12 @@ import numpy as np
 from simlayout.errors import InstructionError
 from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.ptx import syntax
+from simlayout.machine.ptx.memory.space import RANK, SHARED
 from simlayout.machine.ptx.opcodes.atoms import OPERATIONS, Update, atomic
 from simlayout.machine.ptx.opcodes.groups import address, elements, sources
 from simlayout.machine.ptx.opcodes.lanewise import computed
 from simlayout.machine.ptx.opcodes.memory import store as plain_store
-from simlayout.machine.ptx.rows import Place
-from simlayout.machine.ptx.space import RANK, SHARED
+from simlayout.machine.ptx.opcodes.rows import Place
 
 _RANK, _SHARED = np.uint64(RANK), np.uint64(SHARED)
 

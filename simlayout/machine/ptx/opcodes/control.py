@@ -5,7 +5,7 @@ import numpy as np
 from simlayout.errors import TOGETHER, MachineError
 from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.cxx_names import brief_name
+from simlayout.machine.ptx.cxx.names import brief_name
 from simlayout.machine.ptx.opcodes import lacking
 from simlayout.machine.ptx.opcodes.builtins import BUILTINS
 from simlayout.wording import counted

@@ -6,9 +6,9 @@ import numpy as np
 
 from simlayout.errors import InstructionError, MachineError
 from simlayout.machine.ptx import syntax
+from simlayout.machine.ptx.memory.space import RANK
 from simlayout.machine.ptx.opcodes.bulk import bulk
 from simlayout.machine.ptx.opcodes.groups import address, number, space_of
-from simlayout.machine.ptx.space import RANK
 
 _LEGAL = {("ca", 4), ("ca", 8), ("ca", 16), ("cg", 16)}
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.rows import reader
+from simlayout.machine.ptx.opcodes.rows import reader
 
 ALL_BITS = (1 << 64) - 1
 

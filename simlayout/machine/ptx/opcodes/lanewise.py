@@ -5,7 +5,7 @@ import re
 from simlayout.errors import InstructionError, MachineError
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.opcodes.lanes import lane_op
-from simlayout.machine.ptx.rows import Lanewise
+from simlayout.machine.ptx.opcodes.rows import Lanewise
 
 FLOOR = "sm_75"
 """The oldest architecture of the rows: they do not say which of what is before it lacks an instruction. A driver takes PTX

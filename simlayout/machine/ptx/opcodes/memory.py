@@ -9,10 +9,10 @@ from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.hazards.scopes import is_sequential, reach_of
 from simlayout.machine.hazards.touches import RELAXED
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.local import Manner
+from simlayout.machine.ptx.memory.local import Manner
 from simlayout.machine.ptx.opcodes.atoms import SCOPES, atomic
+from simlayout.machine.ptx.opcodes.rows import Place, writer
 from simlayout.machine.ptx.passes.arrays import Bounds
-from simlayout.machine.ptx.rows import Place, writer
 
 _SPACES = {"global", "shared", "local", "param", "const"}
 _ORDERS = {"weak", "relaxed", "acquire", "release", "volatile", "mmio"}

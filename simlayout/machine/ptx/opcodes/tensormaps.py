@@ -5,11 +5,11 @@ import numpy as np
 from simlayout.errors import InstructionError
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.maps import FIELDS
+from simlayout.machine.ptx.memory.maps import FIELDS
+from simlayout.machine.ptx.memory.space import SHARED
 from simlayout.machine.ptx.opcodes.bulk import lanes_of
 from simlayout.machine.ptx.opcodes.groups import generic_address, number, space_of
 from simlayout.machine.ptx.opcodes.warps import everyone
-from simlayout.machine.ptx.space import SHARED
 
 
 def tensormap(instruction, names):

@@ -10,8 +10,8 @@ from simlayout.machine.engine.lanes import lane_list
 from simlayout.machine.engine.warp import Warp
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.doubts import PARTED, SYNCED
-from simlayout.machine.ptx.parts import everyone
-from simlayout.machine.ptx.rows import Place, reader
+from simlayout.machine.ptx.opcodes.rows import Place, reader
+from simlayout.machine.ptx.warps.parts import everyone
 
 _LANE = np.arange(32)
 _BIT = np.uint64(1) << _LANE.astype(np.uint64)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.cxx_names import variable_name
+from simlayout.machine.ptx.cxx.names import variable_name
 from simlayout.machine.ptx.passes.def_use import defined, instructions
 
 _SAME = {"mov", "cvta", "cvt", "shfl"}

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.order import blocks_in_order, loops
+from simlayout.machine.ptx.passes.order import blocks_in_order, loops
 
 
 @dataclass(frozen=True)

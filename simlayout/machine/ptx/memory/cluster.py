@@ -7,7 +7,7 @@ import numpy as np
 
 from simlayout.errors import AddressError, MachineError
 from simlayout.hardware.tables.arch import LANES
-from simlayout.machine.ptx.space import RANK, SHARED, WINDOW
+from simlayout.machine.ptx.memory.space import RANK, SHARED, WINDOW
 
 MOST_CTAS = 16
 """Of a cluster (CUDA C++ Programming Guide: 8, and 16 where a kernel asks for it)."""

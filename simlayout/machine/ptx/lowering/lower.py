@@ -4,19 +4,19 @@ from functools import cached_property
 
 from simlayout.errors import MachineError, SimlayoutError
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.accumulators import Accumulators
-from simlayout.machine.ptx.bind import bind
-from simlayout.machine.ptx.blocks import Blocks, with_latches
 from simlayout.machine.ptx.faults import Fault
-from simlayout.machine.ptx.names import Names, aligned
+from simlayout.machine.ptx.lowering.accumulators import Accumulators
+from simlayout.machine.ptx.lowering.blocks import Blocks, with_latches
+from simlayout.machine.ptx.lowering.names import Names, aligned
+from simlayout.machine.ptx.lowering.program import SPECIALS, SYSTEM_BYTES, Program, Step
+from simlayout.machine.ptx.opcodes.bind import bind
 from simlayout.machine.ptx.opcodes.control import recursion
+from simlayout.machine.ptx.opcodes.rows import in_numpy
 from simlayout.machine.ptx.passes.made import made
 from simlayout.machine.ptx.passes.marks import without_marks
 from simlayout.machine.ptx.passes.same_place import beside
 from simlayout.machine.ptx.passes.unread import unread_results
 from simlayout.machine.ptx.passes.wrapped import Wrappers
-from simlayout.machine.ptx.program import SPECIALS, SYSTEM_BYTES, Program, Step
-from simlayout.machine.ptx.rows import in_numpy
 
 MOST_LOCAL = 512 << 10
 """Bytes of local memory of a thread: CUDA C++ Programming Guide, technical specifications per compute capability."""

@@ -8,10 +8,10 @@ from simlayout.machine.engine.global_memory import GlobalPointer
 from simlayout.machine.hazards.kinds import hazard
 from simlayout.machine.hazards.touches import WEAK
 from simlayout.machine.hazards.units import in_shared
-from simlayout.machine.ptx import half_words
-from simlayout.machine.ptx.local import PLAIN
-from simlayout.machine.ptx.space import LOCAL, PARAMETERS, RANK, SHARED, WINDOW
-from simlayout.machine.ptx.updates import SharedCells, one_by_one
+from simlayout.machine.ptx.memory import half_words
+from simlayout.machine.ptx.memory.local import PLAIN
+from simlayout.machine.ptx.memory.space import LOCAL, PARAMETERS, RANK, SHARED, WINDOW
+from simlayout.machine.ptx.memory.updates import SharedCells, one_by_one
 
 _LANE = np.arange(LANES)
 

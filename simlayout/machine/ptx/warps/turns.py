@@ -4,7 +4,7 @@ import numpy as np
 
 from simlayout.errors import TOGETHER, MachineError
 from simlayout.machine.engine.waiting import AnyOf, Poll, waits_of
-from simlayout.machine.ptx.parts import PATIENCE
+from simlayout.machine.ptx.warps.parts import PATIENCE
 
 TURN = 32
 """Instructions after which a warp lets the others go on: so warps stay about as close to one another as on a GPU, and what a

@@ -18,18 +18,18 @@ from simlayout.machine.engine.trace import Trace
 from simlayout.machine.hazards.kinds import check_mode, located
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.arguments import form_of, packed
-from simlayout.machine.ptx.cxx_names import brief_name
-from simlayout.machine.ptx.cxx_types import parameter_types
+from simlayout.machine.ptx.cxx.names import brief_name
+from simlayout.machine.ptx.cxx.types import parameter_types
 from simlayout.machine.ptx.doubts import Before, Doubt, Doubts, Enough, TooLong, UntilTold, in_two_steps, told_of
 from simlayout.machine.ptx.faults import refusal, summed
-from simlayout.machine.ptx.loaded import Loaded
-from simlayout.machine.ptx.lower import Lowering
+from simlayout.machine.ptx.lowering.lower import Lowering
 from simlayout.machine.ptx.passes.unread import NOTE
 from simlayout.machine.ptx.running import Running, compiled
-from simlayout.machine.ptx.turns import PtxTurns
 from simlayout.machine.ptx.unwritten import LIMIT as TRIED
 from simlayout.machine.ptx.unwritten import judged, noted
-from simlayout.machine.ptx.warp import PtxWarp
+from simlayout.machine.ptx.variables import Loaded
+from simlayout.machine.ptx.warps.turns import PtxTurns
+from simlayout.machine.ptx.warps.warp import PtxWarp
 from simlayout.wording import counted
 
 LIMIT = 1 << 32

@@ -42,7 +42,7 @@ class Maps:
     """The tensor maps of a launch. space: its GlobalSpace.
 
     >>> from simlayout.machine.engine.global_memory import Allocation
-    >>> from simlayout.machine.ptx.space import GlobalSpace
+    >>> from simlayout.machine.ptx.memory.space import GlobalSpace
     >>> tensor = TensorMap.of(np.zeros((64, 64)), (16, 8))
     >>> maps = GlobalSpace(Allocation).maps
     >>> maps.named(maps.encoded(tensor), 0) is tensor

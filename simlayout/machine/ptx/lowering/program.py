@@ -10,12 +10,12 @@ import numpy as np
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.hazards.kinds import calls_of, located
 from simlayout.machine.hazards.scopes import GPU, is_narrow, is_sequential, reach_of
-from simlayout.machine.ptx.accumulators import Accumulators
+from simlayout.machine.ptx.lowering.accumulators import Accumulators
+from simlayout.machine.ptx.opcodes.rows import Lanewise
 from simlayout.machine.ptx.passes.accesses import STRONG
 from simlayout.machine.ptx.passes.arrays import Bounds
 from simlayout.machine.ptx.passes.joined import Joined
 from simlayout.machine.ptx.passes.map_fields import Access
-from simlayout.machine.ptx.rows import Lanewise
 
 SYSTEM_BYTES = 1024
 """Of the system's own shared memory."""

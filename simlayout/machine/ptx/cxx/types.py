@@ -8,7 +8,7 @@ import re
 
 import numpy as np
 
-from simlayout.machine.ptx.mangled import Mangled, read
+from simlayout.machine.ptx.cxx.mangled import Mangled, read
 
 _FLOATS = {"float": "float32", "double": "float64", "__half": "float16", "half_t": "float16", "_Float16": "float16",
            "__nv_bfloat16": "bfloat16", "bfloat16_t": "bfloat16", "__bf16": "bfloat16", "__nv_fp8_e4m3": "float8_e4m3fn",

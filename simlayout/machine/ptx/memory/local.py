@@ -9,7 +9,7 @@ from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.memory import POISON
 from simlayout.machine.hazards.touches import WEAK
 from simlayout.machine.hazards.units import in_local
-from simlayout.machine.ptx.space import LOCAL, WINDOW
+from simlayout.machine.ptx.memory.space import LOCAL, WINDOW
 
 
 @dataclass(frozen=True)

@@ -6,15 +6,15 @@ from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.warp import Warp
 from simlayout.machine.hazards.kinds import ordered_ints
 from simlayout.machine.hazards.units import named
-from simlayout.machine.ptx.cluster import ClusterTwins
 from simlayout.machine.ptx.doubts import ARRIVED, INTERVAL, MOST_INTERVALS, Doubt
-from simlayout.machine.ptx.local import LocalTwins
-from simlayout.machine.ptx.map_twins import MapTwins
-from simlayout.machine.ptx.memory import MemoryTwins
-from simlayout.machine.ptx.ordering import OrderTwins
-from simlayout.machine.ptx.parts import Parts
-from simlayout.machine.ptx.program import SYSTEM_BYTES
-from simlayout.machine.ptx.rows import writer
+from simlayout.machine.ptx.lowering.program import SYSTEM_BYTES
+from simlayout.machine.ptx.memory.accesses import MemoryTwins
+from simlayout.machine.ptx.memory.cluster import ClusterTwins
+from simlayout.machine.ptx.memory.local import LocalTwins
+from simlayout.machine.ptx.memory.map_twins import MapTwins
+from simlayout.machine.ptx.memory.ordering import OrderTwins
+from simlayout.machine.ptx.opcodes.rows import writer
+from simlayout.machine.ptx.warps.parts import Parts
 
 
 def _address(array):

@@ -15,7 +15,7 @@ import numpy as np
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.hazards.clocks import joined
 from simlayout.machine.hazards.scopes import GPU, home_of
-from simlayout.machine.ptx.published import Store
+from simlayout.machine.ptx.memory.published import Store
 
 ACQUIRES, RELEASES = ("acquire", "acq_rel"), ("release", "acq_rel")
 

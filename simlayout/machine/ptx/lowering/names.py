@@ -7,14 +7,14 @@ import numpy as np
 from simlayout.errors import MachineError
 from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.ptx import syntax
+from simlayout.machine.ptx.memory.space import LOCAL, PARAMETERS, SHARED
+from simlayout.machine.ptx.opcodes.rows import Place
 from simlayout.machine.ptx.passes.arrays import Pointers
 from simlayout.machine.ptx.passes.atomic_values import asked
 from simlayout.machine.ptx.passes.carried import Carried
 from simlayout.machine.ptx.passes.guesses import guesses
 from simlayout.machine.ptx.passes.known import Known
 from simlayout.machine.ptx.passes.waits import waits
-from simlayout.machine.ptx.rows import Place
-from simlayout.machine.ptx.space import LOCAL, PARAMETERS, SHARED
 
 
 def aligned(at, alignment):

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from simlayout.machine.ptx.maps import Maps
+from simlayout.machine.ptx.memory.maps import Maps
 
 FIRST, ALIGNMENT, GAP = 0x7F00_0000_0000, 512, 1 << 20
 """Where the first array lies; what all are aligned to, and how far apart they are at least, in bytes."""

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-from simlayout.machine.ptx.mangled import SIZED, Mangled, read
+from simlayout.machine.ptx.cxx.mangled import SIZED, Mangled, read
 
 
 def cxx_name(mangled: str) -> str:

@@ -5,8 +5,8 @@ import numpy as np
 from simlayout.errors import AddressError, MachineError
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.hazards.touches import Touch
-from simlayout.machine.ptx.maps import FIELDS, MAP_BYTES, MARK
-from simlayout.machine.ptx.space import PARAMETERS, SHARED, WINDOW
+from simlayout.machine.ptx.memory.maps import FIELDS, MAP_BYTES, MARK
+from simlayout.machine.ptx.memory.space import PARAMETERS, SHARED, WINDOW
 
 _CELL = 16
 

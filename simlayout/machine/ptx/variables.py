@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -9,11 +10,12 @@ from simlayout.errors import MachineError
 from simlayout.hardware.tables.arch import ARCHES, DEFAULT_ARCH
 from simlayout.machine.engine.launch import Launch
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.assigned import Assigned
-from simlayout.machine.ptx.cxx_names import cxx_name
-from simlayout.machine.ptx.heap import Heap
-from simlayout.machine.ptx.lower import address_of
-from simlayout.machine.ptx.space import GlobalSpace
+from simlayout.machine.ptx.arguments import fields_of
+from simlayout.machine.ptx.cxx.names import cxx_name
+from simlayout.machine.ptx.lowering.lower import address_of
+from simlayout.machine.ptx.memory.heap import Heap
+from simlayout.machine.ptx.memory.space import GlobalSpace
+from simlayout.wording import counted
 
 
 def _zeros(nbytes):
@@ -91,3 +93,40 @@ class Loaded:
 def _arch_of(target):
     plain = target.rstrip("af")
     return plain if plain in ARCHES else DEFAULT_ARCH
+
+
+class Assigned:
+    """What variables of a module are given by fields, among which pointers may be: their addresses are those of a launch.
+
+    memory: {variable: its bytes, uint8}.
+    """
+
+    def __init__(self, memory: dict[str, np.ndarray]):
+        self._memory = memory
+        self._given: dict[str, tuple[Any, bytes]] = {}   # variable -> (fields, the bytes that they were last)
+
+    def give(self, name: str, value: Any, space: GlobalSpace) -> None:
+        """A variable has these fields from now on. Raises MachineError if they do not fit."""
+        before = self._given.get(name)
+        self._given[name] = value, b""
+        try:
+            self._write(name, space)
+        except MachineError as error:
+            self._given.pop(name)
+            if before is not None:
+                self._given[name] = before
+            raise MachineError(f"{name}: {error}") from None
+
+    def write(self, space: GlobalSpace) -> None:
+        """Writes what the fields are in a launch. What kernels have made of a variable stays, unless pointers have moved."""
+        for name in self._given:
+            self._write(name, space)
+
+    def _write(self, name, space):
+        (value, before), data = self._given[name], self._memory[name]
+        made = fields_of(value, space)
+        if len(made) > len(data):
+            raise MachineError(f"{counted(len(made), 'byte')} are given, and it has {len(data)}")
+        if made != before:
+            data[:len(made)] = np.frombuffer(made, np.uint8)
+            self._given[name] = value, made

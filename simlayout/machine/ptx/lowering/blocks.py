@@ -3,9 +3,9 @@
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 
+from simlayout.machine.ptx.lowering.program import Step
 from simlayout.machine.ptx.opcodes.control import Branch
-from simlayout.machine.ptx.order import blocks_in_order, loops
-from simlayout.machine.ptx.program import Step
+from simlayout.machine.ptx.passes.order import blocks_in_order, loops
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,2 @@
+"""What a warp of PTX does with memory: where things lie (`space`, `heap`, `maps`), what an access does there (`accesses`,
+`local`, `cluster`, `map_twins`, `updates`), and what accesses order (`ordering`, `published`)."""
