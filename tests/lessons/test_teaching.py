@@ -4,6 +4,7 @@ import doctest
 import re
 
 import pytest
+from glossary import GLOSSARY
 from lesson_answers import RIGHT
 from lesson_leaks import leaked
 from places import ROOT
@@ -11,7 +12,6 @@ from places import ROOT
 from simlayout.cli import main
 from simlayout.lessons import lessons, teaching
 from simlayout.lessons.catalogue import LANGUAGES
-from simlayout.lessons.glossary import GLOSSARY
 from simlayout.lessons.translation import columns
 
 FIGURES = ROOT / "figures"

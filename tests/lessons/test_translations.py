@@ -6,10 +6,10 @@ import re
 from collections import Counter
 
 import pytest
+from glossary import GLOSSARY
 
 from simlayout.errors import SimlayoutError
 from simlayout.lessons import lesson, lessons, teaching, theory
-from simlayout.lessons.glossary import GLOSSARY
 from simlayout.lessons.translation import FENCED, translated
 
 CHINESE = lessons("zh")
