@@ -14,8 +14,6 @@ from simlayout.machine.ptx.syntax import Instruction, Integer
 from simlayout.programs.cxx_declarations import CxxDeclaration, declarations, symbol_name
 from simlayout.programs.shared_arrays import SharedArray
 
-_VECTORS = {"v2": 2, "v4": 4, "v8": 8}
-
 _WHOLE = {"wgmma", "tcgen05", "cp.async.bulk", "cp.reduce"}
 """What takes a tile of shared memory by its address: its rows lie as the instruction wants them."""
 
@@ -90,8 +88,7 @@ def _width(instruction):
         return MATRIX_ROW
     if instruction.opcode not in ("ld", "st"):
         return 1
-    count = next((_VECTORS[one] for one in instruction.modifiers if one in _VECTORS), 1)
-    return count * width_of(instruction.modifiers[-1]) // 8
+    return instruction.count * width_of(instruction.modifiers[-1]) // 8
 
 
 def _copied(instruction):

@@ -180,6 +180,11 @@ class Instruction:
         """The opcode with its modifiers, such as "ld.global.b32"."""
         return ".".join((self.opcode, *self.modifiers))
 
+    @property
+    def count(self) -> int:
+        """Elements that a load, a store or an atomic has: 4 with `.v4`, one without."""
+        return next((VECTORS[modifier] for modifier in self.modifiers if modifier in VECTORS), 1)
+
 
 @dataclass(frozen=True, slots=True)
 class Label:

@@ -49,7 +49,7 @@ _ADDED_IN_L2 = {"f32": f32("add", "rn", True), "f64": add_f64_in_l2}
 
 def atomic(instruction, names):
     """atom and red: the lanes one after another, in their order."""
-    space, order, operation, count, plain, type = "", "relaxed", None, 1, [], None
+    space, order, operation, count, plain, type = "", "relaxed", None, instruction.count, [], None
     for modifier in instruction.modifiers:               # in any order, as ptxas takes them
         head = modifier.split("::")[0]
         if head in ("global", "shared"):
@@ -58,13 +58,11 @@ def atomic(instruction, names):
             order = modifier
         elif modifier in OPERATIONS:
             operation = modifier
-        elif modifier in ("v2", "v4", "v8"):
-            count = int(modifier[1])
         elif modifier == "noftz":
             plain.append(modifier)
         elif _TYPE.fullmatch(modifier):
             type = modifier
-        elif modifier not in SCOPES and head != "L2":
+        elif modifier not in SCOPES | {*syntax.VECTORS} and head != "L2":
             raise MachineError(f"the machine has no .{modifier} here")
     if operation is None or type is None:
         raise MachineError(f"no {'type' if operation else 'operation'} among {', '.join(instruction.modifiers)}")

@@ -24,16 +24,14 @@ class Form:
     elements."""
 
     def __init__(self, instruction):
-        self.space, self.order, self.count, self.type = "", "weak", 1, instruction.modifiers[-1]
+        self.space, self.order, self.count, self.type = "", "weak", instruction.count, instruction.modifiers[-1]
         for modifier in instruction.modifiers[:-1]:
             head = modifier.split("::")[0]
             if head in _SPACES:
                 self.space = head
             elif modifier in _ORDERS:
                 self.order = modifier
-            elif modifier in syntax.VECTORS:
-                self.count = syntax.VECTORS[modifier]
-            elif modifier not in _HINTS | SCOPES and head not in ("L1", "L2", "level"):
+            elif modifier not in _HINTS | SCOPES | {*syntax.VECTORS} and head not in ("L1", "L2", "level"):
                 raise MachineError(f"the machine has no .{modifier} here")
         if width_of(self.type) < 8:
             raise MachineError(f"memory holds no .{self.type}")
@@ -52,11 +50,9 @@ def _elements(operand, form):
 def _address(operand, form, names):
     """(space, row, offset as uint64) of an operand in brackets."""
     row, offset = names.address(operand)
-    space = form.space or names.space_of(operand)
-    if space == "param" and not names.space_of(operand) == "param":
-        space = "local" if names.space_of(operand) == "local" else "param"
-    if space == "param" and names.space_of(operand) == "local":
-        space = "local"
+    space = names.space_of(operand)
+    if form.space and (form.space, space) != ("param", "local"):             # parameters of a call are local memory
+        space = form.space
     return space, row, np.uint64(offset & 0xFFFFFFFFFFFFFFFF)
 
 

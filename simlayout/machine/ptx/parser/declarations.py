@@ -15,11 +15,11 @@ from simlayout.machine.ptx.parser.constants import integer, number
 from simlayout.machine.ptx.parser.initial import INITIALISED, initial_value
 from simlayout.machine.ptx.parser.scopes import Scope
 from simlayout.machine.ptx.parser.tokens import MAX_NESTING, Tokens
-from simlayout.machine.ptx.syntax import BITS, Relocation, Variable
+from simlayout.machine.ptx.syntax import BITS, VECTORS, Relocation, Variable
 
 SPACES = (".shared", ".global", ".const", ".local", ".param", ".tex", ".shared::cta", ".shared::cluster")
 LINKAGES = (".extern", ".visible", ".weak", ".common")
-_VECTORS = {".v2": 2, ".v4": 4, ".v8": 8}
+_VECTORS = {f".{name}": count for name, count in VECTORS.items()}
 _OPAQUE = ("texref", "samplerref", "surfref")
 _POINTED = {".generic": "", **{f".{space}": space for space in ("shared", "global", "const", "local", "param")}}
 MOST_BYTES = 2**40                  # of a variable: more than any GPU has

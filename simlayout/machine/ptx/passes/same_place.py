@@ -60,14 +60,13 @@ def _access(statement):
     address = statement.operands[statement.opcode == "ld"]
     if not isinstance(address, syntax.Address) or not isinstance(address.base, syntax.Register):
         return None
-    count = next((syntax.VECTORS[m] for m in statement.modifiers if m in syntax.VECTORS), 1)
     bits = WIDTHS.get(statement.modifiers[-1])
     if bits is None:                                     # an instruction that is refused
         return None
     guard = statement.guard
     name = "" if guard is None else getattr(guard, "register", guard).name
     kind = statement.opcode, isinstance(guard, syntax.Negated)
-    return (kind, address.base.name, name), address.offset, count * bits // 8
+    return (kind, address.base.name, name), address.offset, statement.count * bits // 8
 
 
 def _line(statement):
