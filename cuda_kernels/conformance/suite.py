@@ -11,7 +11,7 @@ import numpy as np
 
 from cuda_kernels.bench.command import where_and_when
 from cuda_kernels.conformance import ncu
-from cuda_kernels.conformance.cases import Cases, generate
+from cuda_kernels.conformance.cases import generate
 from cuda_kernels.conformance.clocks import KINDS, time_cases
 from cuda_kernels.conformance.forms import FORMS, form
 from cuda_kernels.conformance.measure import measure
@@ -47,12 +47,13 @@ def run_counters(forms, count, seed, report, keep=None):
     if problem := ncu.problem():
         raise DeviceError(f"{problem}; `simlayout conform --clock` needs no Nsight Compute")
     forms = on_this_gpu(forms, report)
-    measured = measure([(f, generate(f.row.name, count, seed, f.sized)) for f in forms], report=report)
+    work = [(f, generate(f.row.name, count, seed, f.sized)) for f in forms]
+    measured = measure(work, report=report)
     if keep:
         keep(measured)
     checked = [check(c) for c in measured]
     wrong = [np.flatnonzero(c.wrong) for c in checked]
-    suspects = [(f, _suspects(c, w)) for f, c, w in zip(forms, measured, wrong, strict=True) if len(w)]
+    suspects = [(f, cases[rows]) for (f, cases), rows in zip(work, wrong, strict=True) if len(rows)]
     again = iter(measure(suspects, report=report, alone=True))
     for i, (cases, rows) in enumerate(zip(measured, wrong, strict=True)):
         if len(rows):
@@ -74,13 +75,6 @@ def on_this_gpu(forms, report):
     if missing:
         report(f"not on this GPU: {', '.join(missing)}")
     return [f for f in forms if f.name not in missing]
-
-
-def _suspects(cases, rows):
-    """The Cases of some rows, to be measured again."""
-    sources, valid = (None if x is None else x[rows] for x in (cases.sources, cases.valid))
-    return Cases(cases.instruction, cases.addresses[rows], cases.active[rows], tuple(cases.labels[i] for i in rows),
-                 sources, valid)
 
 
 def run_clocks(forms, count, seed, report):

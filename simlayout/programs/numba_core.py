@@ -123,6 +123,15 @@ class LoadedKernel:
         self.attributes = Attributes(entry.static_shared, constant, local, int(entry.most_threads or MOST_THREADS))
 
 
+def _refuse(what: str) -> NoReturn:
+    raise MachineError(f"{what}, cannot be linked: the machine executes PTX; link PTX or CUDA C++")
+
+
+def _refuses(kind):
+    """A class method in place of one that loads code of a kind, which the machine does not execute."""
+    return classmethod(lambda cls, data, name="", **_: _refuse(f"{name}, {kind}"))
+
+
 class ObjectCode:
     """cuda.core.ObjectCode: PTX that is loaded on a device when its first kernel is asked for. texts: of what is linked."""
 
@@ -144,25 +153,8 @@ class ObjectCode:
             _refuse(f"{name}, a library of machine code")
         return cls([], name)
 
-    @classmethod
-    def from_cubin(cls, data: bytes, name: str = "", **_: Any) -> "ObjectCode":
-        """Refused."""
-        _refuse(f"{name}, a cubin of machine code")
-
-    @classmethod
-    def from_fatbin(cls, data: bytes, name: str = "", **_: Any) -> "ObjectCode":
-        """Refused."""
-        _refuse(f"{name}, a fat binary of machine code")
-
-    @classmethod
-    def from_object(cls, data: bytes, name: str = "", **_: Any) -> "ObjectCode":
-        """Refused."""
-        _refuse(f"{name}, an object file of machine code")
-
-    @classmethod
-    def from_ltoir(cls, data: bytes, name: str = "", **_: Any) -> "ObjectCode":
-        """Refused."""
-        _refuse(f"{name}, LTO-IR")
+    from_cubin, from_fatbin = _refuses("a cubin of machine code"), _refuses("a fat binary of machine code")
+    from_object, from_ltoir = _refuses("an object file of machine code"), _refuses("LTO-IR")
 
     def __reduce__(self):
         return unpickled, (self.texts, self.name)
@@ -200,10 +192,6 @@ def unpickled(texts: tuple[str, ...], name: str) -> ObjectCode:
 
 def _text(code):
     return (code.decode() if isinstance(code, bytes) else code).rstrip("\0")
-
-
-def _refuse(what: str) -> NoReturn:
-    raise MachineError(f"{what}, cannot be linked: the machine executes PTX; link PTX or CUDA C++")
 
 
 class Linker:

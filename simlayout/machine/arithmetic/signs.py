@@ -59,6 +59,17 @@ def absolute_f64(a: Carrier) -> Carrier:
     return nan_of_one(np.abs(a), a)
 
 
+def _pick(name, bits_of, sign):
+    """min or max of two that are no NaN: -0 lies below +0."""
+    def least(a, b):
+        return select((a < b) | (a == b) & (bits_of(a) & sign != _U0), a, b)
+
+    def most(a, b):
+        return select((a > b) | (a == b) & (bits_of(a) & sign == _U0), a, b)
+
+    return least if name == "min" else most
+
+
 @cache
 def f32_extreme(name: str, ftz: bool = False, nan: bool = False, xorsign: bool = False) -> Callable:
     """min and max of f32: -0 lies below +0, a NaN loses, of two the canonical one remains. nan: one wins, as the canonical
@@ -67,15 +78,7 @@ def f32_extreme(name: str, ftz: bool = False, nan: bool = False, xorsign: bool =
     >>> [float(f32_extreme("max", nan=n)(np.float32(1), np.float32("nan"))) for n in (False, True)]
     [1.0, nan]
     """
-    enter = flush_f32 if ftz else same
-
-    def least(a, b):
-        return select((a < b) | (a == b) & (bits_f32(a) & _SIGN_32 != _U0), a, b)
-
-    def most(a, b):
-        return select((a > b) | (a == b) & (bits_f32(a) & _SIGN_32 == _U0), a, b)
-
-    pick = least if name == "min" else most
+    enter, pick = flush_f32 if ftz else same, _pick(name, bits_f32, _SIGN_32)
 
     def loses(a, b):
         return canonical_f32(select(a != a, b, select(b != b, a, pick(a, b))))
@@ -104,13 +107,7 @@ def f64_extreme(name: str) -> Callable:
     >>> float(f64_extreme("min")(np.float64(1), np.float64("nan")))
     1.0
     """
-    def least(a, b):
-        return select((a < b) | (a == b) & (bits_f64(a) & _SIGN_64 != _U0), a, b)
-
-    def most(a, b):
-        return select((a > b) | (a == b) & (bits_f64(a) & _SIGN_64 == _U0), a, b)
-
-    pick = least if name == "min" else most
+    pick = _pick(name, bits_f64, _SIGN_64)
 
     def extreme(a, b):
         return select(a != a, select(b != b, quiet_f64(b), b), select(b != b, a, pick(a, b)))
