@@ -60,13 +60,16 @@ class Cluster:
 class Cta:
     """One CTA in execution.
 
-    rank: in its cluster; grid_barrier: of all that run at the same time; first: number of its first warp in the clocks;
-    index, grid, block: (x, y, z); threads: in the
-    block; threads_padded: the same, up to whole warps; alone: whether no other CTA runs at the same time; shared: its
-    SharedMemory; clocks, shadow: who knows whom, and what happened to every byte, None where nobody looks for hazards;
-    mbarriers: byte address -> Mbarrier; registers: per thread of each warp; free_registers: given back by setmaxnreg.dec;
-    visitors: number of a thread of another CTA -> (epoch, Place) of its last arrival here; sent: Touches of what bulk copies
-    read here and bring to other CTAs. held: what a front end keeps of it.
+    cluster, rank: its Cluster, and its place there; launch: the Launch
+    index, grid, block: (x, y, z); threads: of the block; threads_padded: the same, up to whole warps
+    first: the number of its first warp in the clocks; grid_barrier: of all CTAs that run at the same time
+    alone: whether no other CTA runs at the same time
+    shared: its SharedMemory; mbarriers: {byte address: Mbarrier}
+    clocks, shadow: who knows of whom, and what happened to every byte; None where nobody looks for hazards
+    registers: of a thread of each warp; free_registers: those that setmaxnreg.dec has given back
+    visitors: {number of a thread of another CTA: (epoch, Place) of its last arrival here}
+    sent: Touches of what bulk copies read here and bring to other CTAs
+    held: what a front end keeps of it
     """
 
     held: Any = None

@@ -54,11 +54,12 @@ class Store:
 class Allocation:
     """The bytes that an array argument gives a kernel: from the array's lowest to its highest.
 
-    zero: where in them element [0, ..., 0] lies; aligned: how far that is from the start of the memory that the array
-    views, which is taken for a GPU allocation (aligned to 256 bytes); root: the addresses where that memory starts and
-    ends, or the buffer that it is a part of. origin: where element [0, ..., 0] lies in that. shadow: the GlobalShadow of
-    the root, if hazards are looked for. elements: how its bytes are told, (bytes of an element,
-    shape, strides). launch: the Launch whose warps read and write it, if any.
+    bytes: uint8, these; zero: where in them element [0, ..., 0] lies; text: what they are
+    root: the addresses where the memory that the array views begins and ends, or the buffer that this is a part of
+    origin: where element [0, ..., 0] lies in that
+    aligned: how far that element is from the start of the viewed memory, taken for a GPU allocation (aligned to 256 bytes)
+    elements: how bytes are told: (bytes of an element, shape, strides)
+    shadow: the GlobalShadow of the root, if hazards are looked for; launch: whose warps read and write it, if any
     """
 
     def __init__(self, array):

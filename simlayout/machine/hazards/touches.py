@@ -49,18 +49,21 @@ def asks(warp):
 class Touch:
     """One warp instruction on shared memory.
 
-    strong: whether it may meet other strong ones without being ordered, as atomics do; volatile: whether not those that are
-    volatile too, of its own warp; of a reduction by the copy engine, reduction says which, "add.u32", and it may only meet
-    the same.
-    reach: how far its scope does, if it is strong.
-    warp: the Warp. rows: int64 [n], units of nbytes that it touches; lanes: who, int64 [n] or [n, nbytes]. marks: what
-    each byte is declared to be, int64 [n, nbytes], or None; name: the access's name, if any. epoch and serial are set as
-    it is entered. earlier: reads of these bytes by the same warp that this one is not ordered after; beneath: of an
-    atomic or a strong store, the plain writes that it and others have changed. same: of a weak store of data, where memory
-    holds already what it stores, bool [n, nbytes]; None of all else. width: bytes of a value, of which a vector has several,
-    0 of stmatrix, in which PTX does not say who stores what. Of a copy that has landed: issued, the Touch that it
-    was before, and waited, (site, caller) of the wait. Of what an engine does (see `clocks`): agent, which has its column
-    `engine` and says in text when it is over (`state(touch)`), and its number there.
+    warp, instruction, site, caller, name: who does it, where, and for which Access, if any
+    rows, nbytes: int64 [n], the units that it touches, and the bytes of a unit
+    lanes: who touches them, int64 [n] or [n, nbytes]
+    marks: what each byte is declared to be, int64 [n, nbytes], or None
+    width: bytes of a value, of which a vector has several; 0 of stmatrix, where PTX does not say who stores what
+    strong: whether it and other strong ones need no order, as atomics need none; reach: how far its scope goes then
+    volatile: whether it needs one all the same with volatile ones of its own warp, but for those of the same instruction
+    reduction: of a reduction by the copy engine which one, as "add.u32": it needs no order with others of the same kind
+    same: of a weak store of data, bool [n, nbytes]: where memory already holds what it stores; None of all else
+    epoch, serial: when it was entered
+    earlier: reads of these bytes by the same warp that are not ordered before this one
+    beneath: of an atomic or a strong store, the plain writes that it and others have changed
+    issued, waited: of a copy that has landed, the Touch that it was before, and (site, caller) of the wait
+    agent, number: of what an engine does (see `clocks`): whoever has its column `engine` and tells when it is over
+    (`state(touch)`), and its number there
     """
 
     __slots__ = ("warp", "instruction", "site", "caller", "rows", "nbytes", "lanes", "name", "marks", "epoch", "serial",

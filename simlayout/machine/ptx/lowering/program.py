@@ -100,14 +100,19 @@ class Step:
 
 @dataclass
 class Program:
-    """A lowered entry. steps: of it and of all functions that it may call; places: of each step, its place in the order (one
-    more: past the end); start: where it begins; end: the place behind all others; rows: how many registers have one;
-    constants: {row: bits}; specials: {row: name}; local_bytes: of each thread; static_shared, dynamic_at: bytes of shared
-    variables, and where dynamic shared memory begins; accumulators: registers that wgmma adds to; register_bounds: least and
-    most of a thread at launch, as its setmaxnreg say; reserved_at: where the system's shared memory begins, None if nothing
-    uses it; uses: of each step the set of rows that it reads and writes, but for its guard; parameters: their bytes, and
-    executed: how often each step was, of a launch; encoded: {whether it is watched: its Encoded}; started: (of which launch,
-    how its CTAs begin: `compiled.whole.started`)."""
+    """A lowered entry.
+
+    steps: of it, and of all functions that it may call; start: the index of the first
+    places: of each step its place in the order, and one more, past the end; end: the place behind all others
+    rows: how many registers have one; constants: {row: bits}; specials: {row: name of a special register}
+    uses: of each step the set of rows that it reads and writes, but for its guard
+    local_bytes: of each thread; static_shared: bytes of shared variables; dynamic_at: where dynamic shared memory begins
+    reserved_at: where the system's shared memory begins, None if nothing uses it
+    accumulators: registers that wgmma adds to
+    register_bounds: the least and the most that a thread has at launch, as its setmaxnreg say
+    parameters, executed: of a launch, their bytes, and how often each step was executed
+    encoded: {whether it is watched: its Encoded}; started: (of which launch, how its CTAs begin: `compiled.whole.started`)
+    """
 
     name: str
     steps: list

@@ -1,14 +1,16 @@
-"""What threads store for others that wait for a flag, all of it by strong accesses, which race with nothing.
+"""Fences that are missing between data and a flag, where all accesses are strong and so none of them races.
 
-One thread stores data and then sets a flag; another one waits for the flag and reads the data. If no fence lies between the
-two stores, a GPU may make the flag seen first. Nothing shows here, where stores are seen in their order.
+One thread stores data and then sets a flag; another one waits for the flag and reads the data. Without a fence between the
+two stores a GPU may let the flag be seen first. That never happens here, where stores are seen in their order.
 
-So what a thread that sees a flag would know if all stores were fenced is kept beside what it does know (`clocks`). Where it
-reads data that it would know alone, a fence is missing. The flag is what a thread has waited for (`passes.waits`), or what
-an atomic has found that asks for others (`passes.atomic_values`); data are what strong stores have written: atomics mostly
-count something, and may be seen in any order. If the stores are fenced, and who has waited in a loop reads data of which it
-does not know, its own fence is missing. Behind an atomic none is asked for: the last block that counts has none in the CUDA
-C++ Programming Guide.
+So two things are kept of what a thread knows by a flag that it has seen: what it knows in fact (`clocks`), and what it would
+know if a fence followed every store. Where it reads data that it would only know, a fence is missing. If the stores are
+fenced, and it waited for the flag in a loop, and still does not know of the data, then its own fence is missing. (None is
+asked for behind an atomic: the last block that counts has none in the CUDA C++ Programming Guide.)
+
+A flag is what a thread waits for (`passes.waits`), or what an atomic finds that asks what others have done
+(`passes.atomic_values`). Data are what strong stores have written; what atomics leave is mostly a count, which may be seen
+in any order.
 """
 
 from collections.abc import Sequence
@@ -27,10 +29,13 @@ MOST = 16
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """A strong store, or what an atomic leaves. value: bytes; place: its Place; home: where its thread is (see `scopes`);
-    thread, epoch: of this in the clocks; knew, fenced: (met, clock) of what it did and knew, and of what it had fenced for
-    its CTA, its cluster, the GPU, or None; before: the Store that an atomic found, which it carries on; data: whether it is
-    a store."""
+    """A strong store, or what an atomic leaves.
+
+    value: bytes; place: its Place; home: where its thread is (see `scopes`); thread, epoch: of this in the clocks
+    knew: (met, clock) of what its thread did and knew
+    fenced: the same of what it had fenced for its CTA, its cluster and the GPU, each None if nothing
+    before: the Store that an atomic found, which it carries on; data: whether this is a store, and no atomic
+    """
 
     value: bytes
     place: Place
@@ -70,7 +75,7 @@ class Seen(NamedTuple):
 
 
 class Published:
-    """Of a launch. Addresses: as of `ordering`."""
+    """What was stored and seen in a launch. Addresses: as of `ordering`."""
 
     def __init__(self) -> None:
         self._last: dict[Any, Store] = {}

@@ -1,8 +1,7 @@
-"""Launches that go round: all warps come back to where they were, and registers and memory hold what they held.
+"""Launches that go round in a circle: all warps are back where they were, and registers and memory hold the same again.
 
-From there on they will do the same again and again, as CTAs do that wait for one which runs only after them. A warp that
-reads the same again and again is seen by itself (`turns`); here are those that meet at a barrier on the way, or that store
-what is there already.
+Such a launch does not end: CTAs that wait for one which runs only after them do so. A single warp in a loop that changes
+nothing is found by itself (`turns`); here are warps that meet at a barrier on the way, or that store what is there already.
 """
 
 from dataclasses import dataclass
@@ -17,9 +16,12 @@ FIRST = 64
 
 @dataclass(frozen=True)
 class State:
-    """What was. ready: the numbers of the warps that could run; places: of each that has not ended; rows: their registers;
-    steps: that each had executed; executed: how often each step had been; memory: of the CTAs, as `_memory` gives it; held:
-    a digest of global memory."""
+    """How a round began, to compare later ones with.
+
+    ready: the numbers of the warps that could run; places: of each that has not ended, as `Parts.state_of_parts`
+    rows, steps: its registers, and how many steps it had executed; executed: how often each step had been
+    memory: of the CTAs, as `_memory` gives it; held: a digest of global memory
+    """
 
     ready: list
     places: list
@@ -31,10 +33,10 @@ class State:
 
 
 class Circles:
-    """What a launch compares its rounds by. program, launch, space: its Program, Launch and GlobalSpace.
+    """Compares the rounds of a launch. program, launch, space: its Program, Launch and GlobalSpace.
 
     One state at a time is kept, and later ones are compared with it (Brent's way of finding a cycle): first where warps
-    stand, then the registers on which anything depends that was done since, then memory.
+    stand, then the registers that decide what was done since, then memory.
     """
 
     def __init__(self, program: Any, launch: Any, space: Any):
@@ -45,9 +47,9 @@ class Circles:
         self._residents, self._rounds, self._kept, self._next = residents, 0, None, FIRST
 
     def closed(self, ready: list, todo: list) -> bool:
-        """Whether a new round begins as an earlier one did. ready, todo: the PtxTurns that can run, and those that have not
-        ended, of CTAs that run at the same time: one that waits now may be what has counted on the way. Where others run
-        than before, all begins anew, and where it does: time may pass, or copies may come."""
+        """Whether a new round begins as an earlier one did. ready, todo: the PtxTurns that can run, and all that have not
+        ended, of CTAs that run at the same time: one that waits now may have counted something on the way. The search
+        begins anew where other CTAs run than before, and after each circle, because time may pass or copies may come."""
         if any(turn.asks for turn in ready):
             return False                                 # it is told what they ask for
         able, warps = [turn.warp for turn in ready], [turn.warp for turn in todo]
@@ -91,11 +93,11 @@ class Circles:
             return False
         rows = self._decide()
         return (all(np.array_equal(warp.rows[rows], before[rows]) for warp, before in zip(warps, kept.rows))
-                and all(_have_run(warp, before) for warp, before in zip(warps, kept.steps) if warp in able)
+                and all(warp.have_run_since(before) for warp, before in zip(warps, kept.steps) if warp in able)
                 and _memory(warps) == kept.memory and not _under_way(warps))
 
     def _decide(self):
-        """The rows on which anything depends that steps have done since the state was kept."""
+        """The rows that decide what steps have done since the state was kept."""
         way = self._program.executed != self._kept.executed
         if self._way is None or not np.array_equal(way, self._way):
             self._way, self._deciding = way, self._program.deciding({*np.flatnonzero(way).tolist()})
@@ -114,13 +116,7 @@ def _numbers(warps):
 
 
 def _places(warps):
-    """Where the parts of each warp stand, which lanes they have, and whether they wait."""
-    return [[(part.at, part.mask.tobytes(), part.parked, part.waits is None) for part in warp.parts] for warp in warps]
-
-
-def _have_run(warp, steps):
-    """Whether all parts of a warp that can have run since it had executed so many steps: one may stand for long."""
-    return len(warp.parts) == 1 or all(part.ran > steps for part in warp.parts if not part.parked and part.waits is None)
+    return [warp.state_of_parts() for warp in warps]
 
 
 def _memory(warps):

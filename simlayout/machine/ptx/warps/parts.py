@@ -276,6 +276,15 @@ class Parts:
 
     # ---- all parts -----------------------------------------------------------------------------------------------
 
+    def state_of_parts(self):
+        """Where each part is, which lanes it has, and whether it could run: to be compared with the same at another time."""
+        return [(part.at, part.lanes.tobytes(), part.parked, part.waits is None) for part in self.parts]
+
+    def have_run_since(self, steps):
+        """Whether all parts that could have run since the warp had executed so many steps: one may stand for long."""
+        return len(self.parts) == 1 or all(part.ran > steps for part in self.parts
+                                           if not part.parked and part.waits is None)
+
     def _nearest(self, part):
         """The place in the program's order at which the next other part stands; past the end if none does."""
         places = self.program.places

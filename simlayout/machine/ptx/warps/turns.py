@@ -10,31 +10,29 @@ TURN = 32
 """Instructions after which a warp lets the others go on: so warps stay about as close to one another as on a GPU, and what a
 program does that orders them nowhere comes out as it mostly does there."""
 
+LONG = 4096
+"""The same of a warp that runs alone."""
+
 IDLE = 1 << 14
-"""Instructions that a warp executes without a change in memory, before it is looked at whether it ever will change any."""
-
-MOST_POLLS = 1000
-"""How often in a row a warp goes on without what it asks for (mbarrier.test_wait), before that is a deadlock."""
-
-ASKING = 1 << 15
-"""Instructions that it executes meanwhile without a change in memory, before it is one: a wait of libcu++ that nvcc -G has
-translated takes 700 each time."""
+"""Instructions that a warp executes without changing memory before the machine looks whether it is in a loop for good."""
 
 LONGEST_LOOP = 2048
-"""Steps of the longest loop that is seen to do nothing."""
-
+"""Steps of the longest loop that is recognized then."""
 
 NO_WAY_OUT = "a way out of a loop that has none"
-"""What a warp waits for that goes round without looking at anything."""
+"""What a warp waits for in such a loop, where it looks at nothing that could change."""
 
+MOST_POLLS = 1000
+"""How often in a row a warp may ask in vain (mbarrier.test_wait) and go on, before that is a deadlock."""
 
-LONG = 4096
-"""The same of a warp that is alone."""
+ASKING = 1 << 15
+"""Instructions that it may execute meanwhile without changing memory, before that is a deadlock: a wait of libcu++ that nvcc
+-G has translated takes 700 for each time that it asks."""
 
 
 class PtxTurns:
-    """What runs a PtxWarp, for `scheduler.run_residents`. limit: instructions that it executes at most; left: how many of
-    them it still may."""
+    """What runs a PtxWarp, for `scheduler.run_residents`. limit: instructions that it may execute in all; left: those that
+    are left."""
 
     def __init__(self, warp, limit):
         self.warp, self.finished, self.left, self._limit = warp, False, limit, limit
@@ -78,8 +76,8 @@ class PtxTurns:
                 self._look_for_a_loop()
 
     def goes_round(self, reads, watches_time):
-        """The warp goes on as it did, until another one changes something, or until time has passed. reads, watches_time:
-        whether it, or those that go round with it, look at memory, and at a clock."""
+        """The warp is in a loop that only another warp's change, or time that passes, can end: it waits for that. reads,
+        watches_time: whether it, or those that go round with it, look at memory, and at a clock."""
         warp, launch = self.warp, self.warp.cta.launch
         changes = launch.changes
         warp.stand_at(warp.program.steps[warp.parts[0].at])
@@ -116,16 +114,16 @@ class PtxTurns:
         self.finished = not warp.parts
 
     def _look_for_a_loop(self):
-        """Nothing in memory has changed for long: if the warp comes back to the same place with the same registers, but for
-        those on which nothing depends that it did on the way, it goes on like that until another warp changes something, or
-        until time has passed."""
+        """Nothing in memory has changed for long. If the warp comes back to where it stands now, and all registers that
+        decide what it did on the way hold the same, it will go on like that until another warp changes something, or time
+        passes."""
         warp, launch = self.warp, self.warp.cta.launch
         changes, clock = launch.changes, launch.clock
-        start, rows, way, seen = _places(warp), warp.rows.copy(), set(), False
+        start, steps, rows, way, seen = warp.state_of_parts(), warp.steps_run, warp.rows.copy(), set(), False
 
         def again(part):
             nonlocal seen
-            if way and _places(warp) == start and _have_run(warp, way) and not warp.program.meets_others(way):
+            if way and warp.state_of_parts() == start and warp.have_run_since(steps) and not warp.program.meets_others(way):
                 which = warp.program.deciding(way)
                 seen = np.array_equal(rows[which], warp.rows[which])
             way.add(part.at)                             # not where others stand, as in front of a barrier
@@ -159,13 +157,3 @@ class PtxTurns:
 
     def cancel(self):
         """Nothing is left behind."""
-
-
-def _places(warp):
-    """Where the parts of a warp stand, and which lanes they have."""
-    return [(part.at, part.lanes.tobytes()) for part in warp.parts]
-
-
-def _have_run(warp, way):
-    """Whether all parts of a warp have run on a way (places of steps), but for those that cannot."""
-    return all(part.parked or part.waits is not None or part.at in way for part in warp.parts)

@@ -6,6 +6,7 @@ from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.warp import Warp
 from simlayout.machine.hazards.kinds import ordered_ints
 from simlayout.machine.hazards.units import named
+from simlayout.machine.ptx.compiled.held import address_of
 from simlayout.machine.ptx.doubts import ARRIVED, INTERVAL, MOST_INTERVALS, Doubt
 from simlayout.machine.ptx.lowering.program import SYSTEM_BYTES
 from simlayout.machine.ptx.memory.accesses import MemoryTwins
@@ -15,10 +16,6 @@ from simlayout.machine.ptx.memory.map_twins import MapTwins
 from simlayout.machine.ptx.memory.ordering import OrderTwins
 from simlayout.machine.ptx.opcodes.rows import writer
 from simlayout.machine.ptx.warps.parts import Parts
-
-
-def _address(array):
-    return array.__array_interface__["data"][0]
 
 
 class PtxWarp(OrderTwins, Warp, Parts, MemoryTwins, LocalTwins, ClusterTwins, MapTwins):
@@ -38,8 +35,8 @@ class PtxWarp(OrderTwins, Warp, Parts, MemoryTwins, LocalTwins, ClusterTwins, Ma
         self.begin_parts()
         self.begin_ordering()
         shared = cta.shared.bytes
-        self.places[:] = (_address(shared), shared.size, _address(self.local), self.local.shape[1],
-                          _address(program.parameters), program.parameters.size)
+        self.places[:] = (address_of(shared), shared.size, address_of(self.local), self.local.shape[1],
+                          address_of(program.parameters), program.parameters.size)
         if cta.launch.doubts is not None:
             self.who[:] = cta.launch.doubts.who(self)
 
