@@ -1,1 +1,10 @@
-"""What is known of a function of PTX before it runs: what ptxas makes of it, and what its accesses are for."""
+"""What is known of a function of PTX before it runs: what ptxas makes of it, and what its accesses are for.
+
+    def_use, order, flow, known        registers, basic blocks, and what the values of registers may be
+    accesses, arrays                   which statements access shared memory, and which array
+    wrapped, marks                     calls of small functions are put in place, labels that nothing names are left out
+    made                               what ptxas does then, in its order: unread, redundant, joined (with halves and
+                                       loads_ahead), gates, once, contracted, sunk; map_fields
+    waits, guesses, atomic_values, carried     what an access is for, as hazards have to know
+    same_place                         accesses of global memory that are judged together
+"""
