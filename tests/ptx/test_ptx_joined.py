@@ -122,6 +122,20 @@ MASKED = {
 """What several elements become, where a mask tells that others are not used, stays as it is."""
 
 
+BRANCHES = ("@%p1 st.global.u32 [%rd1+8], %r6;", "@%p1 red.global.add.u32 [%rd1+8], %r6;",
+            "@%p1 ld.global.u32 %x1, [%rd1+8]; st.global.u32 [%rd1+12], %x1;", "@%p1 prefetch.global.L2 [%rd1];")
+PREDICATED = ("@%p1 add.u32 %x1, %r5, 3; st.global.u32 [%rd1+8], %x1;",
+              "@%p1 mov.u32 %x1, %r5; st.global.u32 [%rd1+8], %x1;",
+              "@%p1 cvta.shared.u64 %d1, %d1; st.global.u64 [%rd1+8], %d1;")
+"""What ptxas first makes a branch of because of its guard, and what it executes under it."""
+
+
+def apart(between):
+    """The same for loads of halves."""
+    return (f"mov.u16 %h3, 1; ld.shared.u16 %h4, [%r4]; add.f16 %h3, %h3, %h4; {between} ld.shared.u16 %h4, [%r4+2]; "
+            "add.f16 %h3, %h3, %h4; cvt.u32.u16 %r3, %h3;")
+
+
 def named(parts, names):
     return " ".join(sorted(names[one] for one in parts.split()))
 
@@ -151,6 +165,11 @@ BECOME = {
     **{ROW + stores(computing(opcode)): "STS STS" for opcode in [*BRANCHING, "div.s32", "rem.s32"]},
     **{ROW + loads(computing(opcode)): "LDS.64" for opcode in [*STRAIGHT, "div.s32", "rem.s32"]},
     **{ROW + stores(computing(opcode)): "STS.64" for opcode in STRAIGHT},
+    **{ROW + GUARD + stores(one): "STS STS" for one in BRANCHES},
+    **{ROW + GUARD + stores(one): "STS.64" for one in PREDICATED},
+    **{ROW + GUARD + apart(one): "LDS.U16 LDS.U16" for one in (*BRANCHES, computing("div.s32"), computing("rem.s32"))},
+    **{ROW + GUARD + apart(one): "LDS" for one in (*PREDICATED, computing("div.u32"))},
+    **{ROW + GUARD + loads(one): "LDS.64" for one in (*BRANCHES, *PREDICATED)},
     ROW + loads("nanosleep.u32 20;"): "LDS LDS",
     **{ROW + between.format(f"{how}.gpu.global.add.u32 %x3, [%rd1+8], 1;"): made for how, both in (
         ("atom.release", ("LDS.64", "STS STS")), ("atom.acq_rel", ("LDS.64", "STS STS")),

@@ -41,7 +41,8 @@ FOR_LOADS = ("ld.acquire.gpu.global.u32 %x4, [%rd3+256]; st.global.u32 [%rd3+256
              "atom.acq_rel.gpu.global.add.u32 %x4, [%rd3+256], 1; st.global.u32 [%rd3+256], %x4;",
              "st.release.gpu.global.u32 [%rd3+256], %r5;", "setp.gt.u32 %p2, %r8, 70; @%p2 ret;",
              "setp.gt.u32 %p2, %r8, 70; @%p2 exit;", "setp.gt.u32 %p2, %r8, 70; @%p2 trap;",
-             "div.s32 %x4, %r6, %r5; st.global.u32 [%rd3+256], %x4;")
+             "div.s32 %x4, %r6, %r5; st.global.u32 [%rd3+256], %x4;", "@%p1 st.global.u32 [%rd3+256], %r5;",
+             "@%p1 red.global.add.u32 [%rd3+256], 1;", "@%p1 prefetch.global.L2 [%rd3];")
 """What keeps stores alone apart."""
 KEPT = ("st.shared.u32 [%r4+1024], %r6;", "st.shared.u32 [s+4096], %r6;", "@%p1 st.shared.u32 [s+4096], %r6;", "bar.sync 0;",
         "bar.warp.sync -1;", "membar.cta;", "fence.proxy.async;", "cp.async.wait_group 0;", "nanosleep.u32 20;",

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from simlayout.machine.arithmetic.carriers import WIDTHS
 from simlayout.machine.ptx import syntax
+from simlayout.machine.ptx.opcodes.lanes import FORMS
 
 STRONG = {"volatile", "relaxed", "acquire", "release", "mmio"}
 """Modifiers of strong loads and stores."""
@@ -13,6 +14,8 @@ _ENDS = {"bra", "brx", "ret", "exit", "call", "trap", "bar", "barrier", "fence",
 """Opcodes past which nothing is joined; those that may touch shared memory come on top."""
 _TOUCH = {"ld", "st", "atom", "red", "ldmatrix", "tensormap"}
 """Opcodes that touch the memory that a modifier names, or any."""
+_KEEP_GUARDS = {"mov", "cvta", *FORMS}
+"""Opcodes that ptxas executes under their guard from the beginning."""
 
 
 class PlainAccess(NamedTuple):
@@ -79,8 +82,19 @@ def may_change(statement: syntax.Instruction) -> bool:
 
 def becomes_branches(statement: syntax.Instruction, store: bool) -> bool:
     """Whether ptxas makes branches of arithmetic, or what keeps stores apart (store: whether that counts): of quotients and
-    roots that are rounded, and of quotients of integers that are not of 32 bits, whatever they are divided by."""
+    roots that are rounded, and of quotients of integers that are not of 32 bits, whatever they are divided by. Of a guard it
+    does at first, but for that of arithmetic; that keeps stores apart, and loads of 16 bits.
+
+    >>> from simlayout.machine.ptx.parser.grammar import parse
+    >>> text = ".version 9.0 .target sm_90 .address_size 64 .entry k() { .reg .b32 %r; .reg .b64 %d; .reg .pred %p; "
+    >>> text += "@%p ld.global.b32 %r, [%d]; @%p add.u32 %r, %r, 1; div.s32 %r, %r, 3; div.u64 %d, %d, 3; ret; }"
+    >>> body = parse(text).functions["k"].body
+    >>> [(becomes_branches(one, True), becomes_branches(one, False)) for one in body[:4]]
+    [(True, False), (False, False), (True, False), (True, True)]
+    """
     opcode, modifiers = statement.opcode, statement.modifiers
+    if store and statement.guard is not None and opcode not in _KEEP_GUARDS:
+        return True
     if opcode == "rsqrt":
         return modifiers == ("approx", "f64")
     if opcode in ("div", "rem") and modifiers[-1][0] != "f":

@@ -14,7 +14,7 @@ from collections.abc import Set
 from dataclasses import dataclass, replace
 
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.passes.accesses import keeps_apart, may_change, plain_access
+from simlayout.machine.ptx.passes.accesses import becomes_branches, keeps_apart, may_change, plain_access
 from simlayout.machine.ptx.passes.def_use import Statements, may_define
 from simlayout.machine.ptx.passes.flow import Flow
 from simlayout.machine.ptx.passes.halves import kept_halves
@@ -162,7 +162,7 @@ def _runs_of_loads(function, every):
     if all(parts.store for parts in every.values()):
         return []
     flow = Flow.of(function)
-    at = {id(statement): block for block in flow.order for statement in flow.blocks[block]}
+    at = dict(_places(flow))
     loads = {one: every[one] for one in at if one in every and not every[one].store}
     kinds = {one: ((parts.size, parts.base, parts.mask, parts.size == 2 and at[one]), _named(parts.base))
              for one, parts in loads.items() if parts.statement.guard is None}           # halves are joined in a block
@@ -173,6 +173,15 @@ def _runs_of_loads(function, every):
         first[one] = next((first[other] for other in ahead.get(one, ()) if other in first), one)
         runs.setdefault(first[one], []).append(parts)
     return [(run, ahead) for run in runs.values()]
+
+
+def _places(flow):
+    """(id of a statement, (its basic block, which of those that ptxas makes of that))."""
+    for block in flow.order:
+        number = 0
+        for statement in flow.blocks[block]:
+            number += becomes_branches(statement, True)
+            yield id(statement), (block, number)
 
 
 def _place(address, names):

@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Mapping
 
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.opcodes.lanes import FORMS
 from simlayout.machine.ptx.passes.accesses import becomes_branches, is_shared_load, keeps_apart, plain_access
 from simlayout.machine.ptx.passes.def_use import Statements, defined, symbols_used
 from simlayout.machine.ptx.passes.joined import Joined
@@ -60,7 +59,7 @@ def _stores_inside(inside):
     for statement in inside:
         if _is_store(statement):
             found.append(statement)
-        elif keeps_apart(statement, True) or _is_a_branch(statement):
+        elif keeps_apart(statement, True):
             return []
     return found
 
@@ -75,7 +74,7 @@ def _stores_ahead(ahead):
             found.append(statement)
         elif isinstance(statement, syntax.Instruction) and is_shared_load(statement) and statement.guard is None:
             loads = True
-        elif keeps_apart(statement, True) or _is_a_branch(statement):
+        elif keeps_apart(statement, True):
             break
     return found[::-1]
 
@@ -98,16 +97,10 @@ def _covers(stored, restored):
 
 def _goes_on(behind):
     """Whether more than straight code follows: a place where lanes part or meet."""
-    return any(isinstance(s, syntax.Label) or s.opcode == "call" or _is_a_branch(s)
-               or becomes_branches(s, True) for s in behind)
+    return any(isinstance(s, syntax.Label) or s.opcode == "call" or becomes_branches(s, True) for s in behind)
 
 
 def _is_store(statement):
     """Whether it is a plain store of shared memory that all lanes execute."""
     plain = plain_access(statement)
     return plain is not None and plain.store and statement.guard is None
-
-
-def _is_a_branch(statement):
-    """Whether ptxas first makes a branch of the guard of an instruction: of all but arithmetic."""
-    return statement.guard is not None and statement.opcode != "mov" and statement.opcode not in FORMS
