@@ -88,6 +88,7 @@ BEHIND = {
     GUARD + LOAD + "shfl.sync.down.b32 %x2, %x0, 1, 31, -1; " + STORE.format("%x2"): (1, 0),
     LOAD + "setp.ne.u32 %p1, %x0, 7; " + STORE.format("%x0"): (1, 0),
     (GUARD + LOAD + STORE.format("%x0")).replace("ld.", "ld.volatile."): (1, 0),
+    GUARD + LOAD + "ld.volatile.shared.u32 %x1, [%r5+1024]; st.global.u32 [%rd1+4], %x1; " + STORE.format("%x0"): (1, 1),
     (GUARD + LOAD + STORE.format("%x0")).replace("ld.shared", "ld.relaxed.cta.shared"): (1, 0),
     (GUARD + LOAD + STORE.format("%x0")).replace("ld.shared", "ld.acquire.cta.shared"): (1, 0),
     GUARD + LOAD + STORE.format("%x0").replace("st.", "st.volatile."): (0, 1),

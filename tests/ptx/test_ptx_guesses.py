@@ -46,6 +46,9 @@ TOLD = {
     "a way on which it is stored":
         "{first} AGAIN: mov.u32 %r5, %r2; setp.ge.u32 %p3, %r2, %r1; @%p3 bra DONE; " + LOOP
         + "DONE: st.global.u32 [%rd2+8], %r5;",
+    "a way of a table on which it is stored":
+        "{first} mov.u32 %r5, %r2; and.b32 %r6, %r1, 1; ways: .branchtargets AGAIN, DONE; brx.idx %r6, ways; AGAIN: " + LOOP
+        + "bra.uni OUT; DONE: st.global.u32 [%rd2+8], %r5; OUT: ",
     "another value that is expected": "{first} AGAIN: " + LOOP.replace("%r4, %r3;", "%r1, %r3;"),
     "a sum that is expected": "{first} AGAIN: add.u32 %r2, %r2, 0; " + LOOP,
     "an address": "{first} cvt.u64.u32 %rd5, %r2; and.b64 %rd5, %rd5, 0; add.s64 %rd5, %rd5, %rd1; "

@@ -170,7 +170,7 @@ BECOME = {
     **{ROW + GUARD + apart(one): "LDS.U16 LDS.U16" for one in (*BRANCHES, computing("div.s32"), computing("rem.s32"))},
     **{ROW + GUARD + apart(one): "LDS" for one in (*PREDICATED, computing("div.u32"))},
     **{ROW + GUARD + loads(one): "LDS.64" for one in (*BRANCHES, *PREDICATED)},
-    ROW + loads("nanosleep.u32 20;"): "LDS LDS",
+    ROW + loads("nanosleep.u32 20;"): "LDS LDS", ROW + "ld.shared.u32 %x1, [%r4]; nanosleep.u32 %x1;": "LDS",
     **{ROW + between.format(f"{how}.gpu.global.add.u32 %x3, [%rd1+8], 1;"): made for how, both in (
         ("atom.release", ("LDS.64", "STS STS")), ("atom.acq_rel", ("LDS.64", "STS STS")),
         ("atom.acquire", ("LDS.64", "STS.64"))) for between, made in zip((loads("{}"), stores("{}")), both)},
@@ -229,6 +229,8 @@ BECOME = {
     ROW + loads("st.shared.u32 [%r4+64], %r6;"): "LDS LDS STS",
     ROW + loads("bar.warp.sync -1;"): "LDS LDS",
     ROW + loads().replace("ld.", "ld.volatile."): "LDS LDS",
+    ROW + loads("ld.volatile.shared.u32 %x3, [%r4+64]; st.global.u32 [%rd1+12], %x3;"): "LDS LDS.64",
+    ROW + stores("ld.volatile.shared.u32 %x3, [%r4+64]; st.global.u32 [%rd1+12], %x3;"): "LDS STS STS",
     ROW + "ld.shared.u32 %x1, [%r4]; ld.shared.u32 %x2, [%r4]; add.u32 %r3, %x1, %x2;": "LDS",
     ROW + "ld.shared.u64 %d1, [%r4]; ld.shared.u64 %d2, [%r4+8]; add.u64 %d1, %d1, %d2; cvt.u32.u64 %r3, %d1;": "LDS.128",
     "ld.shared.u32 %x1, [s+8]; ld.shared.u32 %x2, [s+12]; add.u32 %r3, %x1, %x2;": "LDS.64",

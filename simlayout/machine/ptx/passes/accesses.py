@@ -71,7 +71,7 @@ def keeps_apart(statement: syntax.Instruction | syntax.Label, store: bool) -> bo
         return "commit_group" not in spaces
     if statement.opcode not in _TOUCH or spaces & {"global", "local", "param", "const"}:
         return False
-    return store or statement.opcode not in ("ld", "ldmatrix") or "volatile" in spaces
+    return store or statement.opcode not in ("ld", "ldmatrix")
 
 
 def may_change(statement: syntax.Instruction) -> bool:

@@ -10,7 +10,7 @@ ENDS = {"bra", "brx", "ret", "exit", "trap", "call"}
 Statements = Sequence[syntax.Instruction | syntax.Label]
 
 READS_ALL = {"st", "red", "bra", "brx", "bar", "barrier", "call", "cp", "membar", "fence", "prefetch",
-             "stmatrix", "wgmma", "ret", "exit", "discard", "applypriority", "wmma"}
+             "stmatrix", "wgmma", "ret", "exit", "discard", "applypriority", "wmma", "nanosleep"}
 """Opcodes whose first operand is no destination, or not that alone; of all others it is."""
 
 

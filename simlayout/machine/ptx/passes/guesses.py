@@ -36,7 +36,7 @@ def guesses(function: syntax.Function, known: Known, unread: bool = False) -> se
     body = [statement for statement in function.body or () if not _gives(statement, results)]
     if not any(_swaps(statement) for statement in body):
         return set()
-    flow = _Flow(body, known)
+    flow = _Flow(body, known, function.tables)
     return {id(statement) for at, statement in enumerate(body) if _may_be_one(statement) and flow.is_guess(at)}
 
 
@@ -57,10 +57,10 @@ def _may_be_one(statement):
 
 
 class _Flow:
-    """Where values go in the statements of a function."""
+    """Where values go in the statements of a function. tables: of its `brx`, by name."""
 
-    def __init__(self, body, known):
-        self._body, self._known = body, known
+    def __init__(self, body, known, tables):
+        self._body, self._known, self._tables = body, known, tables
         self._labels = {statement.name: at for at, statement in enumerate(body) if isinstance(statement, syntax.Label)}
 
     def is_guess(self, load):
@@ -94,7 +94,9 @@ class _Flow:
         opcode = getattr(statement, "opcode", "")
         if opcode == "bra":
             yield self._labels[statement.operands[0].name]
-        if opcode not in ("bra", *_ENDS) or statement.guard is not None:
+        if opcode == "brx":
+            yield from (self._labels[name] for name in self._tables.get(statement.operands[1].name, ()))
+        if opcode not in ("bra", "brx", *_ENDS) or statement.guard is not None:
             yield at + 1
 
 
