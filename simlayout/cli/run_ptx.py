@@ -285,6 +285,8 @@ def _text(entry, options, trace, arrays, changed, wrong, saved, mends):
     lines += ["", field("wavefronts", ", ".join(counted) or "none of loads and stores of shared memory")]
     for name, array in arrays.items():
         lines.append(field(str(name), _described(array.array, changed[name])))
+    if arrays and not any(changed.values()) and not any(a.before.tobytes().strip(b"\0") for a in arrays.values()):
+        lines.append(fit("all arrays held zeros, and still do: fill what the kernel reads, as in --arg A=f32[64,64]:normal"))
     lines += [field("expected", f"{name}: {what or 'as expected'}") for name, what in wrong.items()]
     lines += [field("saved", f"{name}: {file}") for name, file in saved.items()]
     found = f"{len(trace.hazards)}, see above" if trace.hazards else "not looked for" if options.hazards == "off" else "none"

@@ -1,7 +1,6 @@
 """The arrays in shared memory of a kernel of CUDA C++, as its source declares them."""
 
 import linecache
-import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -46,7 +45,7 @@ def cxx_arrays(entry: Entry, trace: Trace, dynamic_bytes: int) -> tuple[SharedAr
     made = []
     for symbol, (offset, nbytes) in placed.items():
         file, declared = _declared(symbol_name(symbol), executed)
-        shape = declared.shape(nbytes, _arguments(entry)) if declared is not None else ()
+        shape = declared.shape(nbytes, _arguments(entry.called)) if declared is not None else ()
         if declared is not None and shape:
             aligned = max([copied, *_widths(offset, nbytes, trace, instructions)])
             unseen = COPIES if copied > 1 else ""
@@ -59,10 +58,22 @@ def _instructions(entry) -> Iterator[Instruction]:
         yield from (one for one in entry.module.syntax.functions[name].body or () if isinstance(one, Instruction))
 
 
-def _arguments(entry):
-    """Of the kernel's template, as text."""
-    found = re.search(r"<(.*)>$", entry.called)
-    return tuple(each.strip() for each in found[1].split(",")) if found else ()
+def _arguments(called):
+    """Of a kernel's template, as text; called: its name.
+
+    >>> _arguments("Of<int>::sums<Pair<int, float>, 32>"), _arguments("copy")
+    (('Pair<int, float>', '32'), ())
+    """
+    made, depth = [""], 0
+    for one in called.removesuffix(">"):
+        if one == "<" and depth == 0:
+            made = [""]
+        elif one == "," and depth == 1:
+            made.append("")
+        else:
+            made[-1] += one
+        depth += (one in "<(") - (one in ">)")
+    return tuple(map(str.strip, made)) if called.endswith(">") else ()
 
 
 def _declared(name, executed):

@@ -195,6 +195,12 @@ def test_an_array_without_elements_is_an_argument_as_others_are(capsys):
     assert "past the end of the float32 array" in text and "A             float32 [4, 0], 0 of 0 elements changed" in text
 
 
+def test_arrays_that_all_stayed_zero_are_said_to_be_worth_a_fill(capsys):
+    words = [word.partition(":")[0] if word.startswith("A=") else word for word in TRANSPOSED]
+    assert "fill what the kernel reads" in " ".join(printed(capsys, *words).split())
+    assert "fill what the kernel reads" not in " ".join(printed(capsys, *TRANSPOSED).split())
+
+
 def test_run_prints_the_listing_the_wavefronts_and_what_changed(capsys):
     text = " ".join(printed(capsys, *TRANSPOSED).split())
     for part in ("grid 2 x 2, block 32 x 8", "5 672 128 128 128 0 tile[threadIdx.y + i][threadIdx.x]",
