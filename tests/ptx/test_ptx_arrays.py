@@ -11,7 +11,7 @@ import simlayout.machine.ptx.compiled.loop
 from simlayout.machine.ptx import running
 
 ARRAYS = (".shared .align 16 .b8 before[128]; .shared .align 16 .b8 _ZZ4kernE4tile[256]; .shared .align 16 .b8 after[128]; "
-          ".extern .shared .align 16 .b8 rest[];")
+          ".extern .shared .align 16 .b8 rest[]; .shared .align 16 .b8 of_llvm;")
 
 START = """
 ld.param.u64 %rd1, [kernel_param_0];
@@ -119,6 +119,8 @@ UNKNOWN = {
                               "@!%p1 mov.u32 %r2, 0; add.u32 %r4, %r3, %r2;",
     "may be a number": "mov.u32 %r3, before; ld.global.u32 %r5, [%rd1]; selp.b32 %r3, %r3, %r5, %p1; add.u32 %r4, %r3, %r2;",
     "is of dynamic memory": "mov.u32 %r3, rest; add.u32 %r4, %r3, %r2; sub.u32 %r4, %r4, 256;",
+    "is of an array without a length, which LLVM writes as one byte":
+        "mov.u32 %r3, of_llvm; add.u32 %r4, %r3, %r2; sub.u32 %r4, %r4, 112;",
     "is the distance of two arrays away": "mov.u32 %r3, before; mov.u32 %r5, after; sub.u32 %r6, %r5, %r3; "
                                           "add.u32 %r4, %r3, %r6; add.u32 %r4, %r4, %r2; sub.u32 %r4, %r4, 128;",
 }

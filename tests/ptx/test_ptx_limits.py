@@ -142,6 +142,24 @@ def test_who_looks_at_a_clock_while_it_waits_for_what_nobody_does_is_a_deadlock_
         sl.ptx.load(text).entry().run(2, 64, hazards="report", limit=1_000_000)
 
 
+def test_a_clock_may_stand_wherever_a_register_does():
+    code = """mov.u32 %r1, %tid.x;
+st.shared.v2.u32 [tile], {%r1, %clock};
+add.u32 %r2, %clock, 0;
+mov.b64 %rd2, {%clock, %clock_hi};
+add.u64 %rd3, %globaltimer, 0;
+ld.shared.u32 %r3, [tile+4];
+ld.param.u64 %rd1, [kernel_param_0];
+st.global.u32 [%rd1], %r3;
+st.global.u32 [%rd1+4], %r2;
+st.global.u64 [%rd1+8], %rd2;
+st.global.u64 [%rd1+16], %rd3;
+ret;"""
+    out = np.zeros(6, np.uint32)
+    sl.ptx.load(module(code, ["u64"], before=".shared .align 8 .b32 tile[2];")).entry().run(1, 1, out)
+    assert out[0] < out[1] < out[2] < out[4] and not out[3] and not out[5]
+
+
 def test_a_limit_that_the_program_does_not_reach_changes_nothing():
     out = np.zeros(64, np.int32)
     entry = sl.ptx.load(module(WRITE, ["u64"])).entry()

@@ -238,6 +238,15 @@ class Variable:
         """Whether another module defines it, or, of shared memory, the launch gives its size."""
         return self.linkage == "extern"
 
+    @property
+    def unsized(self) -> bool:
+        """Whether it does not say where it ends: `extern`, or an array of no length, which LLVM writes as one byte.
+
+        MLIR's `gpu.dynamic_shared_memory` is one, so Mosaic GPU has `.shared .align 16 .b8 name;`. ptxas gives it one byte,
+        and dynamic shared memory follows. A single byte of a program is not aligned to more than that.
+        """
+        return self.extern or (self.space == "shared" and self.type == "b8" and not self.shape and self.align > 1)
+
 
 @dataclass(frozen=True, slots=True)
 class Prototype:

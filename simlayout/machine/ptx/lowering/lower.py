@@ -7,6 +7,7 @@ from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.faults import Fault
 from simlayout.machine.ptx.lowering.accumulators import Accumulators
 from simlayout.machine.ptx.lowering.blocks import Blocks, with_latches
+from simlayout.machine.ptx.lowering.clocks import clocks_moved
 from simlayout.machine.ptx.lowering.names import Names, aligned
 from simlayout.machine.ptx.lowering.program import SPECIALS, SYSTEM_BYTES, Program, Step
 from simlayout.machine.ptx.opcodes.bind import bind
@@ -47,7 +48,7 @@ class Lowering:
         while todo:
             name = todo.pop()
             if name not in self.names:
-                self.names[name] = Names(self, wrappers.put_in(without_marks(module.functions[name])))
+                self.names[name] = Names(self, wrappers.put_in(clocks_moved(without_marks(module.functions[name]))))
                 self._functions.append(name)
                 todo += self._used(self.names[name].function)
         self._place_dynamic()

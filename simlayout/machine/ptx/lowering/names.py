@@ -82,7 +82,7 @@ class Names:
     def _pointers(self):
         placed = ((self.lowering.shared, self.lowering.module.variables), (self._shared, self.function.variables))
         arrays = {name: (at, variables[name]) for places, variables in placed for name, (at,) in places.items()}
-        return Pointers(self.function, {name: (at, 0 if variable.extern else variable.bytes)
+        return Pointers(self.function, {name: (at, 0 if variable.unsized else variable.bytes)
                                         for name, (at, variable) in arrays.items()})
 
     def bounds(self, address, nbytes=0, used=None):
