@@ -26,6 +26,19 @@ def parameters_of(text, symbol):
     return [(found[1], int(found[2] or 1)) for found in map(PARAM.search, lines)]
 
 
+def owner_of(array):
+    """The array whose memory another one lies in: itself, unless it is a view.
+
+    >>> whole = np.arange(12)
+    >>> owner_of(np.lib.stride_tricks.as_strided(whole[2:], (2, 3), (32, 8))) is whole       # with a dummy in between
+    True
+    """
+    owner = array
+    while (base := getattr(owner, "base", None)) is not None:
+        owner = base
+    return owner if isinstance(owner, np.ndarray) else array
+
+
 class Arguments:
     """The arguments of one launch, in host memory that does not move: what `driver.Launch` takes as its parameters.
 
@@ -58,7 +71,7 @@ class Arguments:
         memory has one copy."""
         from numba import cuda
 
-        whole = array if array.base is None or array.flags.c_contiguous else array.base
+        whole = owner_of(array)
         at = whole.__array_interface__["data"][0]
         if (at, whole.nbytes) not in self._copies:
             held = whole.ravel("K").view(np.uint8)   # in the order in which it lies; of types, too, that Numba does not know
