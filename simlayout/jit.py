@@ -142,6 +142,13 @@ def _told(compiled, compile, *args, **named):
             return apart(compile, *args, **named)
 
 
+def address_in_process(function: Callable, arguments: tuple) -> int:
+    """Where in this process a function of `jit` is, compiled for such arguments: compiled code may call it there."""
+    _told(function, function.compile, arguments)         # type: ignore[attr-defined]
+    made = function.overloads[arguments]                 # type: ignore[attr-defined]
+    return made.library.get_pointer_to_function(made.fndesc.llvm_cfunc_wrapper_name)
+
+
 def within(function: Callable) -> Callable:
     """The function as part of the compiled ones that call it, which keep it; Python calls it as it is. Of a function that
     Python may call compiled, Numba makes more: that took a fifth of the time in which the machine is compiled."""

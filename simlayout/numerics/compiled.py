@@ -17,7 +17,7 @@ from simlayout.numerics.rules import Rule
 
 _KINDS = {"fused": fused, "through f16": fused, "integer": integer, "fma": fma}
 
-_NUMBERS = np.dtype([(name, np.int64) for name in (
+NUMBERS = np.dtype([(name, np.int64) for name in (
     "rows", "columns",                                   # of the loops
     "k", "steps",                                        # products of one sum; sums of one result
     "a_bits", "b_bits",                                  # of an element as it lies there
@@ -26,7 +26,7 @@ _NUMBERS = np.dtype([(name, np.int64) for name in (
     "fraction_bits", "kept_bits",                        # of the Rule
     "exclusive", "saturates")])                          # .xor.popc, .satfinite
 
-_FORM = np.dtype([(name, np.int64) for name in (
+FORM = np.dtype([(name, np.int64) for name in (
     "exponent", "fraction", "infinities", "least", "dropped",    # of floats: see `Format`; smallest exponent; bits not read
     "bits", "sign")])                                            # of integers: the bit of the sign, or 0
 
@@ -63,7 +63,12 @@ class Program:
     def run(self, batch, a, b, c, d):
         """Fills d. All are contiguous uint32, those of a, b and c read-only (Numba compiles anew for others)."""
         first, second = (b, a) if self._turned else (a, b)
-        _KINDS[self.rule.kind](batch, first, second, c, d, self._offsets, self._numbers, *self._forms)
+        _KINDS[self.rule.kind](batch, first, second, c, d, *self.arguments)
+
+    @cached_property
+    def arguments(self):
+        """What says to a function of `loops` how it is done: offsets, numbers, and the forms of the elements."""
+        return self._offsets, self._numbers, *self._forms
 
     @cached_property
     def _turned(self):
@@ -92,7 +97,7 @@ class Program:
         k = op.k // 2 if apart else rule.step
         return np.array([(len(a.second), len(b.second), k, len(a.first) // k, a.bits, b.bits, a.tile, b.tile,
                           self.c.tile, self.d.tile, op.d == "f16", apart, rule.fraction_bits or 0, rule.kept_bits or 0,
-                          op.suffix == ".xor.popc", op.suffix == ".satfinite")], _NUMBERS)
+                          op.suffix == ".xor.popc", op.suffix == ".satfinite")], NUMBERS)
 
 
 @lru_cache(None)
@@ -101,10 +106,10 @@ def _form(element, through_f16):
     form, row = FORMATS.get(element), TYPES[element]
     if form is None:
         signed = row.limits is not None and row.limits[0] < 0
-        return np.array([(0, 0, 0, 0, 0, row.bits, 1 << row.bits - 1 if signed else 0)], _FORM)
+        return np.array([(0, 0, 0, 0, 0, row.bits, 1 << row.bits - 1 if signed else 0)], FORM)
     least = FORMATS["f16"].bias if through_f16 else form.bias
     dropped = int(~TF32_MASK) if element == "tf32" else 0
-    return np.array([(form.exponent, form.fraction, form.specials == "ieee", 1 - least, dropped, 0, 0)], _FORM)
+    return np.array([(form.exponent, form.fraction, form.specials == "ieee", 1 - least, dropped, 0, 0)], FORM)
 
 
 def compute(op: TensorOp, rule: Rule, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:

@@ -48,11 +48,11 @@ class WarpMma:
         d = np.empty((len(words), self.registers[3], LANES), self.word)
         given = words.reshape(-1).view(np.uint32)
         given.flags.writeable = False
-        self._program.run(len(words), given, given, given, d.reshape(-1).view(np.uint32))
+        self.program.run(len(words), given, given, given, d.reshape(-1).view(np.uint32))
         return d
 
     @cached_property
-    def _program(self):
+    def program(self):
         """The Program of the loops. Where an element lies is a sum, of what its row says and what its column says."""
         from simlayout.numerics.compiled import Places, Program
 

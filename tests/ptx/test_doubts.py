@@ -27,7 +27,7 @@ HEAD = """
     .reg .u32 %r<9>;
     .reg .u64 %d<9>;
     .reg .pred %p<3>;
-    .shared .align 8 .b8 s[160];
+    .shared .align 16 .b8 s[160];
     .local .align 4 .b8 l[16];
     mov.u32 %r1, %tid.x;
     mov.u32 %r2, %ctaid.x;
@@ -37,13 +37,24 @@ HEAD = """
 """
 
 
+FILL = ["    mul.lo.u32 %r3, %r1, 4;", "    rem.u32 %r3, %r3, 160;", "    mov.u32 %r4, s;", "    add.u32 %r4, %r4, %r3;",
+        "    setp.lt.u32 %p1, %r1, 40;", "    @%p1 st.shared.u32 [%r4], %r1;", "    bar.sync 0;"]
+"""What writes all of shared memory, or some, if there are few threads."""
+
+
+def at(row, by, plus, more, size):
+    """What makes a place for so many bytes of thread, CTA and numbers."""
+    return [f"    mad.lo.u32 {row}, %r1, {by}, {plus};", f"    mad.lo.u32 {row}, %r2, {more}, {row};",
+            f"    rem.u32 {row}, {row}, {4 * WORDS // size};", f"    mul.lo.u32 {row}, {row}, {size};"]
+
+
 @st.composite
 def programs(draw):
-    """PTX of loads, stores, barriers, shuffles, branches and traps, whose addresses depend on thread and CTA."""
-    lines = []
+    """PTX of loads, stores, copies, barriers, shuffles, branches and traps, whose addresses depend on thread and CTA."""
+    lines = [*draw(st.sampled_from([[], [], FILL]))]
     for number in range(draw(st.integers(1, 9))):
         kind = draw(st.sampled_from(["load", "store", "load", "store", "red", "bar", "sync", "shfl", "exit", "local",
-                                     "trap"]))
+                                     "trap", "copy", "wait", "matrix"]))
         by, plus, more = (draw(st.integers(0, 3)) for _ in range(3))
         width = "u32" if kind == "red" else draw(st.sampled_from(["u32", "u32", "u16", "u8", "v2.u32"]))
         step = 8 if width[0] == "v" else 4
@@ -63,6 +74,20 @@ def programs(draw):
             lines.append("    shfl.sync.bfly.b32 %r8, %r8, 1, 31, -1;")
         elif kind == "exit" and number > 4:
             lines.append("    @%p1 exit;")
+        elif kind == "wait":
+            lines += ["    cp.async.commit_group;"] * draw(st.integers(0, 2))
+            lines.append(f"    {guard}cp.async.wait_group {by};" if plus else "    cp.async.wait_all;")
+        elif kind == "copy":
+            size = draw(st.sampled_from([4, 4, 8, 16]))
+            lines += [*at("%r4", by, plus, 0, size), "    mov.u32 %r3, s;", "    add.u32 %r4, %r4, %r3;",
+                      *at("%r3", plus, by, more, size), "    cvt.u64.u32 %d3, %r3;",
+                      f"    add.u64 %d4, {'%d2' if more % 2 else '%d1'}, %d3;",
+                      f"    {guard}cp.async.ca.shared.global [%r4], [%d4], {size};"]
+        elif kind == "matrix":
+            form, values = draw(st.sampled_from([("x1", "%r8"), ("x1.trans", "%r8"), ("x2", "%r8, %r5"),
+                                                 ("x2.trans", "%r5, %r8")]))
+            lines += [*at("%r4", by, plus, 0, 16), "    mov.u32 %r3, s;", "    add.u32 %r4, %r4, %r3;",
+                      f"    ldmatrix.sync.aligned.m8n8.{form}.shared.b16 {{{values}}}, [%r4];"]
         elif kind == "trap":
             lines += ["    setp.gt.u32 %p2, %r8, 30;", "    @%p2 trap;"]
         elif kind == "local":
@@ -242,7 +267,7 @@ def test_the_quick_look_knows_which_atomics_are_ordered(monkeypatch, first, betw
 
 def test_an_atomic_where_memory_has_come_up_that_was_not_known_at_the_start_is_a_doubt():
     space = SimpleNamespace(count=1, memory=lambda: [(0, 256, 0, True)])
-    made = doubts.Doubts(load(TILE.format(between="red.global.add.u32 [%d1], 1;")).entry().program, space, True)
+    made = doubts.Doubts(load(TILE.format(between="red.global.add.u32 [%d1], 1;")).entry().program, space, True, True)
     space.count = 2                                      # as where a pointer in memory leads to another array of a device
     with pytest.raises(doubts.Doubt, match="not known at the start"):
         made.update_global(None, np.zeros(32, np.int64), np.full(32, True), 4)

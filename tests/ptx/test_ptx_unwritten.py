@@ -7,6 +7,7 @@ from ptx_texts import module
 
 from simlayout import ptx
 from simlayout.errors import HazardError
+from simlayout.machine.ptx import entry as machine
 
 HEAD = """.reg .b32 %lane, %own, %next, %sum, %zero; .reg .b64 %out, %wide;
 .shared .align 16 .b8 smem[512];
@@ -67,6 +68,28 @@ def test_a_read_of_what_nothing_has_written_is_a_note_where_nothing_depends_on_i
 def test_it_is_a_hazard_where_the_result_or_the_way_there_depends_on_it(body):
     with pytest.raises(HazardError, match="unwritten read: ld.shared.b32 of warp 0, lane 31 .* reads shared bytes 128-131"):
         run(body)
+
+
+@pytest.mark.parametrize("body", [*WITHOUT_USE.values(), *WITH_USE.values()], ids=[*WITHOUT_USE, *WITH_USE])
+def test_what_is_told_in_two_steps_is_what_the_shadows_tell(monkeypatch, body):
+    pytest.importorskip("numba")
+    import simlayout.machine.ptx.compiled.loop  # noqa: F401  (at hand from the first launch on)
+
+    loops = body == WITH_USE["how often a loop runs"]    # which is found out by no other word, and runs for hours
+
+    def told():
+        if loops:
+            return str(pytest.raises(HazardError, run, body).value)
+        trace, out = run(body, hazards="report")
+        return [str(one) for one in trace.hazards], trace.notes, trace.lines, trace.executed, out.tolist()
+
+    seen, made = [], machine.in_two_steps
+    monkeypatch.setattr(machine, "in_two_steps",
+                        lambda attempt, *how: made(lambda **h: seen.append(h) or attempt(**h), *how))
+    found = told()
+    assert seen == [{"quick": True}] + [{} if loops else {"matters": True}] * (body in WITH_USE.values())
+    monkeypatch.setattr(machine, "in_two_steps", lambda attempt, *_: attempt())
+    assert found == told()
 
 
 def test_a_launch_with_such_a_hazard_that_is_reported_leaves_memory_as_without_a_look_at_it():

@@ -11,13 +11,13 @@ class Copy:
 
     lanes: bool [32], those that copy; rows, data: int64 [n] and uint8 [n, nbytes] to store when it lands. sources: the
     Accesses of what it reads. groups: int64 [32], the number of each lane's group. there: whether the data has been stored
-    although no wait has covered it yet.
+    although no wait has covered it yet. site: (file, line).
     """
 
-    __slots__ = ("lanes", "rows", "data", "touch", "sources", "groups", "landed", "there")
+    __slots__ = ("lanes", "rows", "data", "touch", "sources", "groups", "landed", "there", "site")
 
-    def __init__(self, lanes, rows, data, touch, sources=()):
-        self.lanes, self.rows, self.data, self.touch, self.sources = lanes, rows, data, touch, sources
+    def __init__(self, lanes, rows, data, touch, sources=(), site=None):
+        self.lanes, self.rows, self.data, self.touch, self.sources, self.site = lanes, rows, data, touch, sources, site
         self.landed = self.there = False                 # landed: by way of an mbarrier
 
 

@@ -33,6 +33,10 @@ MOST_ALONG_Z = 64
 """Threads of a block along z: as before."""
 
 
+NEVER_WAITED = "cp.async never waited for: legal, as nothing reads what it brings"
+"""What is noted of copies, unless a hazard says so already."""
+
+
 class Launch:
     """What all CTAs of one run report to.
 
@@ -87,11 +91,11 @@ class Launch:
 
     def ended(self, warp):
         """Notes what a warp leaves behind: copies that nothing has waited for, and of which no hazard says so already."""
-        left = [copy.touch.site for copy in warp.copies.under_way() if copy.touch is not None]
+        left = [copy.site for copy in warp.copies.under_way()] if self.log is not None else ()
         told = self._told() if left else ()
         for site in left:
             if site not in told:
-                self.recorder.note(site, "cp.async never waited for: legal, as nothing reads what it brings")
+                self.recorder.note(site, NEVER_WAITED)
 
     def _told(self):
         """The (file, line) of which hazards have been told."""

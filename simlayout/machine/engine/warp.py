@@ -24,7 +24,7 @@ from simlayout.machine.engine.waiting import waits
 from simlayout.machine.engine.warpgroup import WarpgroupTwins
 from simlayout.machine.hazards.clocks import HANDED_ON
 from simlayout.machine.hazards.rounding import NOTE, differ_by_rounding
-from simlayout.machine.hazards.touches import WEAK, Touch, matrix_lanes
+from simlayout.machine.hazards.touches import WEAK, Touch, matrix_lanes, matrix_pieces
 
 _LANE = np.arange(LANES)
 _LANE.setflags(write=False)
@@ -116,6 +116,7 @@ class Warp(Lanes, Polling, MbarrierTwins, BulkTwins, WarpgroupTwins, PeerTwins, 
         rows = self._matrix_rows(instruction, addresses)
         if self.cta.shadow is not None:
             self.cta.shadow.read(self._touch(instruction, addresses, rows, 16, _matrix_lanes(instruction)))
+        self._look_at_matrices("READS", instruction, rows)
         return self.cta.shared.load(rows, 16)
 
     def shared_store_rows(self, instruction: str, addresses: PerLane, data: np.ndarray) -> None:
@@ -127,7 +128,21 @@ class Warp(Lanes, Polling, MbarrierTwins, BulkTwins, WarpgroupTwins, PeerTwins, 
         if self.cta.shadow is not None:
             touch = self._touch(instruction, addresses, rows, 16, _matrix_lanes(instruction))
             touch.width = 0
+        self._look_at_matrices("WRITES", instruction, rows)
         self._store(self.cta, rows, data, touch)
+        if self.cta.launch.doubts is not None and (self.cta.shared.load(rows, 16) != data).any():
+            self.cta.launch.doubts.add("collision")
+
+    def _look_at_matrices(self, what, instruction, rows):
+        if self.cta.launch.doubts is not None:
+            row, byte, nbytes = _matrix_pieces(instruction)
+            self.cta.launch.doubts.look(what, self, 16 * rows[row] + byte, nbytes, self.active)
+
+    def _look_at_copy(self, what, lanes, rows, nbytes):
+        if self.cta.launch.doubts is not None:
+            at = np.zeros((1, LANES), np.int64)
+            at[0, lanes] = nbytes * rows
+            self.cta.launch.doubts.look(what, self, at, nbytes, lanes)
 
     def _rows(self, instruction, addresses, nbytes, origin=None):
         """The rows of the active lanes, checked and counted."""
@@ -208,8 +223,9 @@ class Warp(Lanes, Polling, MbarrierTwins, BulkTwins, WarpgroupTwins, PeerTwins, 
         if self.cta.shadow is not None:
             touch = self._touch(instruction, addresses, rows, data.shape[1])
             self.cta.shadow.issue(touch)
+        self._look_at_copy("COPIES", self.active, rows, data.shape[1])
         held = np.array(data if self.whole else data[self.active])
-        self.copies.issue(Copy(self.active.copy(), rows, held, touch, self.fetched))
+        self.copies.issue(Copy(self.active.copy(), rows, held, touch, self.fetched, self.site))
         self.fetched = []
 
     def commit_group(self) -> None:
@@ -232,6 +248,7 @@ class Warp(Lanes, Polling, MbarrierTwins, BulkTwins, WarpgroupTwins, PeerTwins, 
             epochs[self.number] = later
             for access in copy.sources:
                 access.epoch = now
+        self._look_at_copy("LANDS", copy.lanes, copy.rows, copy.data.shape[1])
         self._put(copy)
 
     def bring_copies(self) -> None:
@@ -353,6 +370,11 @@ class Warp(Lanes, Polling, MbarrierTwins, BulkTwins, WarpgroupTwins, PeerTwins, 
 @lru_cache(None)
 def _matrix_lanes(instruction):
     return matrix_lanes(matrix_rows(instruction), "trans" in instruction)
+
+
+@lru_cache(None)
+def _matrix_pieces(instruction):
+    return matrix_pieces(matrix_rows(instruction), "trans" in instruction)
 
 
 def _lane_data(instruction, data):

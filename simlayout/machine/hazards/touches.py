@@ -19,6 +19,21 @@ def matrix_lanes(rows, transposed):
     return 4 * column + row // 2 if transposed else 4 * row + column // 2
 
 
+def matrix_pieces(rows, transposed):
+    """(int64 [n, 32], int64 [n, 32], bytes): the same by lane: of which row, and from which byte of it on, each gets or
+    gives so many bytes, n times.
+
+    >>> row, byte, nbytes = matrix_pieces(8, False)
+    >>> row[0, 4:8].tolist(), byte[0, 4:8].tolist(), nbytes
+    ([1, 1, 1, 1], [0, 4, 8, 12], 4)
+    """
+    matrix, lane = 8 * np.arange(rows // 8)[:, None], np.arange(LANES)
+    if not transposed:
+        return matrix + lane // 4, np.broadcast_to(4 * (lane % 4), (rows // 8, LANES)), 4
+    row = np.concatenate([matrix + 2 * (lane % 4), matrix + 2 * (lane % 4) + 1])
+    return row, np.broadcast_to(2 * (lane // 4), row.shape), 2
+
+
 WEAK, RELAXED = "weak", "relaxed"
 """Orders of accesses, as PTX names them: the first promises none; all others are strong."""
 

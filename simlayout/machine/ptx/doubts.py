@@ -9,15 +9,18 @@ that was in doubt (`told_of`): of shared memory, where one CTA knows nothing of 
 of global memory at one after the other.
 
 Most launches of most kernels leave no doubt. What can be looked at like this are programs of plain loads and stores,
-arithmetic, shuffles, votes, barriers of the whole CTA, assertions, and atomics that order nothing.
+arithmetic, shuffles, votes, barriers of the whole CTA, assertions, atomics that order nothing, matrices in registers, and
+copies by cp.async that are waited for in groups.
 """
 
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
 from simlayout.hardware.tables.arch import LANES
-from simlayout.machine.hazards.kinds import HazardLog, calls_of, located
+from simlayout.machine.engine.launch import NEVER_WAITED
+from simlayout.machine.hazards.kinds import Hazard, HazardLog, Place, calls_of, located
 from simlayout.machine.hazards.telling import EQUAL
 from simlayout.machine.hazards.units import in_shared
 
@@ -26,6 +29,9 @@ CELL, WROTE, CTA, INTERVAL, FIRST, ARRIVED, SYNCED, PARTED = range(8)
 flags are of what its lanes have written of their local memory, 0 for none; its CTA + 1, the interval between barriers that
 it is in, from 1 on, its first thread; at how many barriers it has arrived otherwise than in the compiled loop, at how many
 bar.warp.sync of all its lanes it has been, and at how many of some. All are 0 where nobody looks."""
+
+TRIED = 1 << 20
+"""Instructions that a warp executes at most where it has read what nobody has defined: it may be how often a loop runs."""
 
 MANY = 16
 """CTAs of a grid of which the shadows look at some; at a quarter of them at most."""
@@ -44,17 +50,32 @@ SOME_OF_WARP, SEVERAL, ALL = 0x8000, 0xFFFF, np.uint64(0xFFFFFFFFFFFFFFFF)
 """In the place of a thread: several of a warp, whose number is added, or of the CTA; and instead of everything: threads of
 several CTAs."""
 
+ON_ITS_WAY = ALL.astype(np.int64)
+"""Instead of what has written a cell of shared memory: a copy that is on its way to it."""
+
 MIXED = 0
 """Instead of what cells were written by: stores of several places or values, of which nothing is known."""
 
 _SYNCS, _LOW = 0xFFFFFFFF, np.uint64(0xFFFF)
 
-_PLAIN = {"shfl", "vote", "match", "redux", "activemask", "elect", "nanosleep", "griddepcontrol"}
+_PLAIN = {"shfl", "vote", "match", "redux", "activemask", "elect", "nanosleep", "griddepcontrol", "mma", "movmatrix"}
 """Opcodes of what the lanes of a warp do together without touching memory, and of what does nothing here."""
+
+_MATRICES = {"ldmatrix", "stmatrix"}
+
+_COPIES = {"ca", "cg", "commit_group", "wait_group", "wait_all"}
+"""What comes behind cp.async where copies are waited for by groups."""
 
 
 class Doubt(Exception):
-    """Something may be wrong, or is more than a quick look understands."""
+    """Something may be wrong, or is more than a quick look understands. matters: whether it is known that what the launch
+    does depends on what nobody has defined."""
+
+    matters = False
+
+
+UNWRITTEN, INACTIVE = "unwritten read", "inactive source"
+"""Kinds of hazards that are reads of what is not defined."""
 
 
 class Enough(Exception):
@@ -73,23 +94,38 @@ def is_plain(program):
 
 def _is_known(step):
     """Whether it understands what a Step does."""
+    opcode, *modifiers = step.name.split(".")
     return (step.lanewise is not None or step.jump is not None or step.memory is not None or step.meets is not None
-            or step.name.split(".")[0] in _PLAIN or step.name.startswith(("bar.warp", "barrier.warp"))
-            or step.compute is not None or step.moves is not None or step.stops or step.updates > 0)
+            or step.compute is not None or step.moves is not None or step.stops or step.updates > 0
+            or opcode in _PLAIN | _MATRICES or opcode in ("bar", "barrier") and modifiers[0] == "warp"
+            or opcode == "cp" and modifiers[1] in _COPIES)
+
+
+def pieces_of(name):
+    """The least bytes that a lane moves at once by an instruction of this name that is not compiled, 0 where it moves none.
+
+    >>> pieces_of("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16"), pieces_of("stmatrix.sync.aligned.m8n8.x1.trans.b16")
+    (4, 2)
+    """
+    opcode, *modifiers = name.split(".")
+    return 2 if opcode == "stmatrix" and "trans" in modifiers else 4 if opcode in _MATRICES | {"cp"} else 0
 
 
 class Doubts:
     """In the place of a HazardLog: what is added to it is a Doubt. space: the GlobalSpace of the launch; goes_on: whether it
-    does where an access may race.
+    does where an access may race; tolerates: where it reads what is not defined (see `unwritten`).
 
     everywhere: of global memory (wrote, read, updated), uint64 [cells]: who did last, the third by atomics, and by, uint32
     [cells]: what wrote; see `compiled.doubts`. Where there are no atomics the third has no cells. equal: int64 [steps], 1
     for each store of what another thread stores there too. doubted: the same, for each access that may race 1 + the first
-    CTA where it may; None where that is a Doubt at once.
+    CTA where it may; None where that is a Doubt at once. unwritten: int64 [steps + 1, 2], how often each has read shared
+    memory that nothing has written, and as which one it was the first to, from 1 on; None where that is a Doubt. aside:
+    whether such reads, and shuffles from lanes that do not execute them, are kept apart.
     """
 
-    def __init__(self, program, space, goes_on):
+    def __init__(self, program, space, goes_on, tolerates):
         narrow = {step.memory.size for step in program.steps if step.memory is not None and step.memory.space != "param"}
+        narrow |= {pieces_of(step.name) for step in program.steps} - {0}
         updates = {step.updates for step in program.steps} - {0}
         self.cell = int(min(narrow | updates, default=4)).bit_length() - 1
         self._shared, self._cta, self._space, self._updates = None, None, space, bool(updates)
@@ -97,12 +133,43 @@ class Doubts:
         self.everywhere = self._tables(size_of(space) + 16 * space.count)
         self._steps, self.equal = program.steps, np.zeros(len(program.steps), np.int64)
         self.doubted = np.zeros(len(program.steps), np.int64) if goes_on else None
+        self.unwritten = np.zeros((len(program.steps) + 1, 2), np.int64) if tolerates else None
+        self.aside, self._inactive = tolerates, HazardLog("report")
 
     reports = False
 
-    def add(self, kind, *_, **__):
+    def add(self, kind, *what, **words):
         """As of HazardLog."""
-        raise Doubt(kind)
+        if not self.aside or kind != INACTIVE:
+            raise Doubt(kind)
+        self._inactive.add(kind, *what, **words)
+
+    def check_executed(self, steps):
+        """A warp has executed so many instructions: a Doubt where it may go on because of what nobody has defined."""
+        if steps > TRIED and self.aside and (self.unwritten[-1, 1] or self._inactive.hazards()):
+            raise Doubt("what is not defined may be how often a loop runs")
+
+    def put_aside(self):
+        """As of HazardLog. Raises Doubt where it is not known of each read whether it uses what nothing has written."""
+        found: dict[tuple, Hazard] = {}                  # as of HazardLog: one of each place
+        steps = [] if self.unwritten is None else np.flatnonzero(self.unwritten[:-1, 0]).tolist()
+        for at in sorted(steps, key=lambda at: self.unwritten[at, 1]):
+            one = self._read_of(at)
+            key = one.second.file, one.second.line, one.second.callers
+            found[key] = replace(found[key], count=found[key].count + one.count) if key in found else one
+        return *self._inactive.hazards(), *found.values()
+
+    def _read_of(self, at):
+        """The Hazard of what a step has read that nothing has written, told without lanes and bytes."""
+        step, count = self._steps[at], int(self.unwritten[at, 0])
+        if step.matrices is not None:
+            instruction = step.matrices.name
+        elif step.memory is None or step.memory.used is not None:
+            raise Doubt("something else, or a vector of which some elements are used")
+        else:
+            instruction = f"ld.shared.b{8 * step.memory.size * len(step.memory.elements)}"
+        place = Place(*step.site, instruction, (0, 0, 0), 0, (), calls_of(step.caller))
+        return Hazard(UNWRITTEN, "", None, place, (), count)
 
     def hazards(self):
         """None have been found."""
@@ -145,7 +212,7 @@ class Doubts:
                 raise Doubt("an atomic of what nobody has written")
             for marks in (wrote[cells].astype(np.int64), read[cells].astype(np.int64)):
                 apart = (marks & SEVERAL != threads) & ((_warps(marks) != number) | (marks >> 16 & _SYNCS == synced))
-                if ((marks >> 48 == interval) & apart).any():
+                if ((marks == ON_ITS_WAY) | (marks >> 48 == interval) & apart).any():
                     self._doubt(warp)
             before = updated[cells].astype(np.int64)
             others = (before >> 48 == interval) & (_warps(before) != number)
@@ -153,13 +220,11 @@ class Doubts:
 
     def update_global(self, warp, addresses, lanes, nbytes):
         """The same of global memory, by lanes bool [32] at addresses int64 [32], all in one array."""
-        if self._space.count != self._count:
-            raise Doubt("memory that was not known at the start, and has no cells")
         wrote, read, updated, _ = self.everywhere
         at, threads = addresses[lanes], int(warp.who[FIRST]) + np.flatnonzero(lanes) + 1
-        first, *_, start = next(row for row in self._space.ranges().tolist() if row[0] <= at[0] < row[0] + row[1])
+        start = self._start_of(int(at[0]))
         cta, interval = int(warp.who[CTA]), int(warp.who[INTERVAL])
-        for cells in self._cells(at - first + start, nbytes):
+        for cells in self._cells(at + start, nbytes):
             for marks in (wrote[cells], read[cells]):
                 of, when, who = (marks >> np.uint64(32)).astype(np.int64), marks >> np.uint64(16) & _LOW, marks & _LOW
                 if ((marks != 0) & ((of != cta) | (when == interval) & (who != threads))).any():
@@ -167,6 +232,42 @@ class Doubts:
             before = updated[cells]
             alone = (before == 0) | (before >> np.uint64(32) == cta)
             updated[cells] = np.where(alone, np.uint64(cta << 32 | interval << 16 | SEVERAL), ALL)
+
+    def look(self, what, warp, at, nbytes, lanes):
+        """Of what a warp does to pieces of nbytes of shared memory, at bytes int64 [n, 32]: the name of it in
+        `compiled.look`. lanes: bool [32]."""
+        self._looked(what, warp, at, nbytes, lanes, self.shared_of(warp.cta))
+
+    def copied(self, warp, addresses, lanes, nbytes):
+        """Of global memory that lanes, bool [32], copy: nbytes each at addresses int64 [32], all in one array."""
+        start = self._start_of(int(addresses[lanes][0]))
+        self._looked("COPIED", warp, (addresses + start)[None], nbytes, lanes, self.everywhere)
+
+    def _looked(self, what, warp, at, nbytes, lanes, tables):
+        from simlayout.machine.ptx.compiled import doubts, look
+
+        how = look.look(getattr(look, what), at, nbytes, lanes, warp.who, tables)
+        if how == doubts.DOUBTFUL:
+            self._doubt(warp)
+        elif how == doubts.UNWRITTEN and self.unwritten is not None:
+            first = self.unwritten[warp.part.at]
+            first[0] += 1
+            if not first[1]:
+                self.unwritten[-1, 1] += 1
+                first[1] = self.unwritten[-1, 1]
+        elif how != doubts.SURE:
+            raise Doubt("an access of what nobody has written")
+
+    def _start_of(self, address):
+        """What is added to addresses of an array that has this one, for its bytes from the start of all memory."""
+        if self._space.count != self._count:
+            raise Doubt("memory that was not known at the start, and has no cells")
+        first, *_, start = next(row for row in self._ranges if row[0] <= address < row[0] + row[1])
+        return start - first
+
+    @cached_property
+    def _ranges(self):
+        return self._space.ranges().tolist()
 
     def _cells(self, at, nbytes):
         """int64 [n] each: the first cell of nbytes at bytes int64 [n], the second, ..."""
@@ -264,6 +365,8 @@ def told_of(program, trace, doubted, ctas, look):
     seen, log = look(some, lines)
     if some is None and not log.stopped:
         return seen, False
+    if any(NEVER_WAITED in note for note in trace.notes):
+        raise Doubt("what is no note where a hazard says it")
     if log.left:
         raise Doubt("what may be a race in some CTAs and none in others")
     stores = tuple(f"{located(*one.lines[0])}: " for one in seen.hazards if len(one.lines) > 1 and len(set(one.lines)) == 1)
@@ -276,9 +379,9 @@ def told_of(program, trace, doubted, ctas, look):
 
 
 def in_two_steps(attempt, program, compiled):
-    """What attempt(...) returns. It is called as attempt(): with shadows; attempt(quick=True): with Doubts instead, may
-    raise Doubt; attempt(patient=False): with shadows, for a short while, may raise TooLong. Where they are raised, memory
-    is as before.
+    """What attempt(...) returns. It is called as attempt(): with shadows; attempt(matters=True): the same where what is not
+    defined is known to matter; attempt(quick=True): with Doubts instead, may raise Doubt; attempt(patient=False):
+    with shadows, for a short while, may raise TooLong. Where they are raised, memory is as before.
 
     compiled: None where nothing is compiled; else whether the compiled loop is at hand.
     """
@@ -291,5 +394,5 @@ def in_two_steps(attempt, program, compiled):
             pass
     try:
         return attempt(quick=True)
-    except Doubt:
-        return attempt()
+    except Doubt as doubt:
+        return attempt(matters=True) if doubt.matters else attempt()

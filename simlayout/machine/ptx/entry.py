@@ -20,13 +20,12 @@ from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.arguments import form_of, packed
 from simlayout.machine.ptx.cxx.names import brief_name
 from simlayout.machine.ptx.cxx.types import parameter_types
-from simlayout.machine.ptx.doubts import Before, Doubt, Doubts, Enough, TooLong, UntilTold, in_two_steps, told_of
+from simlayout.machine.ptx.doubts import TRIED, Before, Doubt, Doubts, Enough, TooLong, UntilTold, in_two_steps, told_of
 from simlayout.machine.ptx.faults import refusal, summed
 from simlayout.machine.ptx.lowering.lower import Lowering
 from simlayout.machine.ptx.passes.unread import NOTE
 from simlayout.machine.ptx.running import Running, compiled
-from simlayout.machine.ptx.unwritten import LIMIT as TRIED
-from simlayout.machine.ptx.unwritten import judged, noted
+from simlayout.machine.ptx.unwritten import can_be_tried, judged, judged_quickly, noted
 from simlayout.machine.ptx.variables import Loaded
 from simlayout.machine.ptx.warps.turns import PtxTurns
 from simlayout.machine.ptx.warps.warp import PtxWarp
@@ -136,16 +135,18 @@ class Entry:
             tried = trial is not None and trial.tried
             if trial is not None:
                 trial.begin(launch, space)
-            before = Before(space) if quick or not patient else None
+            before = trial.before if quick else None if patient else Before(space)
             trace = self._run(launch, shape, space, min(limit, TRIED) if tried else limit,
                               None if tried or log else progress, quick, before, only)
-            if quick and launch.doubts.doubted is not None and launch.doubts.doubted.any():
-                trace = self._with_hazards(trace, launch.doubts.doubted, prod(shape.grid), before, attempt)
+            if quick:
+                return self._looked_at(trace, launch.doubts, trial, prod(shape.grid), attempt)
             return noted(trace, launch.log.put_aside()) if tried else trace
 
-        def with_shadows(quick=False, patient=True):
+        def with_shadows(quick=False, patient=True, matters=False):
             if quick:
-                return attempt(quick)
+                return judged_quickly(lambda trial: attempt(quick=True, trial=trial))
+            if matters:
+                return attempt()
             return judged(program, lambda trial: attempt(patient=patient or trial.tried, trial=trial))
 
         check_mode(hazards)
@@ -154,6 +155,18 @@ class Entry:
         if together or prod(self._cluster(cluster)) != 1:
             return with_shadows()
         return in_two_steps(with_shadows, program, compiled())
+
+    def _looked_at(self, trace, doubts, trial, ctas, attempt):
+        """The Trace of a quick run, with hazards where it may have some; says to the trial what it has kept aside."""
+        before, doubted = trial.before, doubts.doubted is not None and doubts.doubted.any()
+        try:
+            trial.aside = doubts.put_aside()
+            if trial.aside and (doubted or not before.complete):
+                raise Doubt("reads of what is not defined beside something else")
+        except Doubt:
+            before.give_back()
+            raise
+        return self._with_hazards(trace, doubts.doubted, ctas, before, attempt) if doubted else trace
 
     def _with_hazards(self, trace, doubted, ctas, before, attempt):
         """The Trace of a quick run, as `told_of` gives it; what memory holds is as after the run that it is of."""
@@ -184,7 +197,7 @@ class Entry:
         if quick and not before.possible:
             raise Doubt
         if quick:
-            launch.look_quickly(Doubts(program, space, launch.log.reports))
+            launch.look_quickly(Doubts(program, space, launch.log.reports, can_be_tried(program)))
         program.executed = np.zeros(len(program.steps), np.int64)
         running = Running(program, launch, space, shape, limit, None if quick else before)
 

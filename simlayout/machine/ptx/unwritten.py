@@ -19,16 +19,10 @@ from simlayout.machine.engine.memory import POISON
 from simlayout.machine.engine.trace import Trace
 from simlayout.machine.hazards.kinds import Hazard
 from simlayout.machine.hazards.units import in_shared
-from simlayout.machine.ptx.doubts import Before
-
-UNWRITTEN, INACTIVE = "unwritten read", "inactive source"
+from simlayout.machine.ptx.doubts import INACTIVE, UNWRITTEN, Before, Doubt
 
 FILLS = 0x01010101 * POISON, 0, 1, 0x7F7F7F7F, 0x80808080
 """Words of shared memory before something is written: NaN or -1, zero, one, a large number, a large negative integer."""
-
-LIMIT = 1 << 20
-"""Instructions that a warp executes at most while this is found out: words that nothing has written may be how often a loop
-runs."""
 
 NOTE = "{}, which makes no difference here: with words of " + ", ".join(map(hex, FILLS)) + " there the launch does the same"
 
@@ -47,11 +41,13 @@ def is_undefined(one: Any) -> bool:
 
 class Trial:
     """One execution of a launch. fill: the word that is where nothing is defined; before: a Before, once it has begun;
-    tried: whether reads of that are kept aside, and the launch ends after LIMIT instructions."""
+    tried: whether reads of that are kept aside, and the launch ends after TRIED instructions. aside: Hazards that a quick
+    look has kept aside."""
 
     def __init__(self, fill: int = FILLS[0], tried: bool = False):
         self.fill, self.tried = fill, tried
         self.before: Before | None = None
+        self.aside: tuple[Hazard, ...] = ()
 
     def begin(self, launch: Any, space: Any) -> None:
         """A Launch with shadows begins; its arrays are in a GlobalSpace."""
@@ -63,6 +59,12 @@ class Trial:
         assert self.before is not None
         hazards = [(one.kind, one.lines, one.count) for one in trace.hazards]
         return [*(data.tobytes() for data, _ in self.before.kept), trace.lines, trace.executed, hazards]
+
+
+class Matters(Doubt):
+    """What is not defined changes what a launch does."""
+
+    matters = True
 
 
 def judged(program: Any, attempt: Callable[[Trial], Trace]) -> Trace:
@@ -86,6 +88,32 @@ def judged(program: Any, attempt: Callable[[Trial], Trace]) -> Trace:
     for (data, _), bytes in zip(first.before.kept, after):
         data[:] = bytes
     return _told(found, trace)
+
+
+def judged_quickly(attempt: Callable[[Trial], Trace]) -> Trace:
+    """What attempt(Trial()) returns, a launch that is looked at quickly, with a note of each read of what is not defined.
+    Raises Doubt, with memory as before, if there is such a read and it may matter."""
+    first = Trial()
+    trace = attempt(first)
+    if not first.aside:
+        return trace
+    assert first.before is not None
+    after, outcome = [data.copy() for data, _ in first.before.kept], first.outcome(trace)
+    for fill in FILLS[1:]:
+        first.before.give_back()
+        trial = Trial(fill, True)
+        if not first.before.complete or trial.outcome(attempt(trial)) != outcome:
+            first.before.give_back()
+            raise Matters
+    for (data, _), bytes in zip(first.before.kept, after):
+        data[:] = bytes
+    return noted(trace, first.aside)
+
+
+def can_be_tried(program: Any) -> bool:
+    """Whether a quick look knows what nobody has defined, and the launch can be executed again: a Program that uses none of
+    the system's shared memory, which is zero at first."""
+    return program.reserved_at is None and not _does_once(program)
 
 
 def _does_once(program):

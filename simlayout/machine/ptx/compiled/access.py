@@ -4,7 +4,7 @@ import numpy as np
 
 from simlayout.jit import within
 from simlayout.machine.ptx.compiled.doubts import (
-    SAME,
+    DOUBTFUL,
     SURE,
     UNSURE,
     global_load,
@@ -133,6 +133,30 @@ def _range_of(address, total, ranges, count):
 
 
 @within
+def of_matrix(at, m, transposed, i, half):
+    """Where lane i has its part of matrix m, of whose rows row `at` says where they are: 4 bytes, or one half of them if it
+    is transposed (`touches.matrix_pieces`)."""
+    if transposed:
+        return I64(at[8 * m + 2 * (i % 4) + half]) + 2 * (i // 4)
+    return I64(at[8 * m + i // 4]) + 4 * (i % 4)
+
+
+@within
+def matrices_are_fine(count, transposed, cells, room, lanes, who, common):
+    """As `fine`, of ldmatrix of so many matrices by all lanes. cells: of its rows; room: a row to work with."""
+    how = SURE
+    for m in range(count):
+        for half in range(2 if transposed else 1):
+            for i in range(LANES):
+                room[i] = U64(of_matrix(cells, m, transposed, i, half))
+            total = 2 if transposed else 4
+            how = max(how, shared_load(room, total, lanes, who, u64s(common[SHARED_WROTE]), u64s(common[SHARED_READ])))
+            if common[SHARED_UPDATED] and how < DOUBTFUL:
+                how = max(how, updated_in_shared(room, total, lanes, who, u64s(common[SHARED_UPDATED])))
+    return how
+
+
+@within
 def get(to, at, behind_it, size, lanes):
     """Loads an element of `size` bytes per lane into a row, from so many bytes behind the addresses of row `at`."""
     if size == 4:
@@ -198,7 +222,7 @@ def fine(step, rows, lanes, memory, at, cells, who, common):
             how = store(True, step, rows, at, cells, lanes, who, wrote, read, u32s(common[SHARED_BY]))
         else:
             how = shared_load(cells, total, lanes, who, wrote, read)
-        if common[SHARED_UPDATED] and how <= SAME:
+        if common[SHARED_UPDATED] and how < DOUBTFUL:
             how = max(how, updated_in_shared(cells, total, lanes, who, u64s(common[SHARED_UPDATED])))
         return how
     if space == GLOBAL:
@@ -207,7 +231,7 @@ def fine(step, rows, lanes, memory, at, cells, who, common):
             how = store(False, step, rows, at, cells, lanes, who, all_wrote, all_read, u32s(common[GLOBAL_BY]))
         else:
             how = global_load(cells, step[CACHED], total, lanes, who, all_wrote, all_read)
-        if common[GLOBAL_UPDATED] and how <= SAME:
+        if common[GLOBAL_UPDATED] and how < DOUBTFUL:
             how = max(how, updated_in_global(cells, total, lanes, who, u64s(common[GLOBAL_UPDATED])))
         return how
     if space == LOCAL and who[WROTE]:

@@ -3,9 +3,10 @@
 For every cell of memory two numbers say who wrote it last and who has read it, uint64: the interval between barriers of the
 whole CTA, and the thread. Shared memory: interval << 48 | how often its warp has been at a bar.warp.sync << 16 | thread + 1;
 global memory: CTA + 1 << 32 | interval << 16 | thread + 1. 0 is nobody; instead of a thread several may be there, also where
-one has written in a doubt. A third number says who has changed it by an atomic; a fourth one, uint32, by what the last one
-wrote that any has written, of which the others say when: `encode.LIKE` of the stores if they are of one place and of one
-value, MIXED if they are not. What the functions are given are pointers.
+one has written in a doubt; ALL is unordered with everything: what threads of several CTAs have done, or a copy that is on
+its way. A third number says who has changed it by an atomic; a fourth one, uint32, by what the last one wrote that any has
+written, of which the others say when: `encode.LIKE` of the stores if they are of one place and of one value, MIXED if they
+are not. What the functions are given are pointers.
 """
 
 import numpy as np
@@ -28,15 +29,16 @@ from simlayout.machine.ptx.doubts import (
 )
 
 U64, I64, U32 = np.uint64, np.int64, np.uint32
-SURE, SAME, DOUBTFUL, UNSURE = range(4)
+SURE, SAME, UNWRITTEN, DOUBTFUL, UNSURE = range(5)
 """Of an access: that there is nothing to tell of it; that it stores what another thread stores there too, and nothing orders
-the two; that it may race, and goes on all the same; anything else."""
+the two; that it reads what nobody has written; that it may race; anything else. The third and the fourth go on where they
+are noted (`Doubts.unwritten`, `Doubts.doubted`)."""
 
 
 @within
 def shared_load(cells, total, lanes, who, wrote, read):
-    """SURE of a load that is no part of a race, DOUBTFUL of one that may be, UNSURE of one of what nobody wrote; notes that
-    its lanes have read. Row `cells` has the bytes from the start of the memory, here and below."""
+    """SURE of a load that is no part of a race, DOUBTFUL of one that may be, UNWRITTEN of one of what nobody wrote; notes
+    that its lanes have read. Row `cells` has the bytes from the start of the memory, here and below."""
     shift, how = who[CELL], SURE
     count = max(total >> shift, 1)
     here = who[INTERVAL] << 48 | who[SYNCED] << 16
@@ -48,8 +50,8 @@ def shared_load(cells, total, lanes, who, wrote, read):
         for cell in range(first, first + count):
             writer, reader = wrote[cell], read[cell]
             if not writer:
-                return UNSURE
-            if _unordered(writer, mine):
+                how = max(how, UNWRITTEN)
+            elif _unordered(writer, mine):
                 how = DOUBTFUL
             if not _unordered(reader, mine):
                 read[cell] = mine
@@ -168,6 +170,55 @@ def store(shared, step, rows, at, cells, lanes, who, wrote, read, by):
 
 
 @within
+def write(shared, cells, total, lanes, who, wrote, read, by, goes_on):
+    """SURE of a write of shared or global memory that is no part of a race, DOUBTFUL of one that may be, whatever it writes;
+    notes that its lanes have written, or, where that goes on, that they do until they have `landed`."""
+    shift, how = who[CELL], SURE
+    count = max(total >> shift, 1)
+    here = _now(shared, who)
+    for i in range(LANES):
+        if not lanes[i]:
+            continue
+        mine = U64(here | who[FIRST] + i + 1)
+        first = I64(cells[i]) >> shift
+        for cell in range(first, first + count):
+            if _races(shared, wrote[cell], mine) or _races(shared, read[cell], mine):
+                how = DOUBTFUL
+                wrote[cell] = _many(shared, wrote[cell], read[cell], mine)
+            else:
+                wrote[cell] = mine
+            if goes_on:
+                wrote[cell] = U64(ALL)
+            by[cell] = U32(MIXED)
+    return how
+
+
+@within
+def landed(cells, total, lanes, who, wrote):
+    """A copy to shared memory is no longer on its way: its lanes have written now."""
+    shift = who[CELL]
+    count = max(total >> shift, 1)
+    here = _now(True, who)
+    for i in range(LANES):
+        if lanes[i]:
+            first = I64(cells[i]) >> shift
+            for cell in range(first, first + count):
+                wrote[cell] = U64(here | who[FIRST] + i + 1)
+
+
+@within
+def goes_on_reading(cells, total, lanes, who, read):
+    """Lanes read global memory for a while."""
+    shift = who[CELL]
+    count = max(total >> shift, 1)
+    for i in range(LANES):
+        if lanes[i]:
+            first = I64(cells[i]) >> shift
+            for cell in range(first, first + count):
+                read[cell] = U64(ALL)
+
+
+@within
 def _now(shared, who):
     """What stands in front of the number of a thread that does something now."""
     return who[INTERVAL] << 48 | who[SYNCED] << 16 if shared else who[CTA] << 32 | who[INTERVAL] << 16
@@ -182,7 +233,7 @@ def _races(shared, before, mine):
 @within
 def _lately(shared, before, mine):
     """Whether a store is one that a later one by any thread may be unordered with: not where a barrier came behind it."""
-    return before >> U64(48) == mine >> U64(48) if shared else before != U64(0)
+    return before >> U64(48) == mine >> U64(48) or before == U64(ALL) if shared else before != U64(0)
 
 
 @within
@@ -205,6 +256,8 @@ def _both(shared, before, mine):
 @within
 def _many(shared, writer, reader, mine):
     """What a thread has done that may race with what was done before."""
+    if writer == U64(ALL):
+        return writer
     if not shared and (writer != U64(0) and _apart(writer, mine) or reader != U64(0) and _apart(reader, mine)):
         return U64(ALL)
     return mine & ~U64(0xFFFF) | U64(SEVERAL)
@@ -245,6 +298,8 @@ def _agrees(step, rows, at, lanes, i):
 @within
 def _unordered(before, mine):
     """Whether neither a barrier nor a bar.warp.sync surely orders an access of shared memory before one by a thread now."""
+    if before == U64(ALL):
+        return True
     if before >> U64(48) != mine >> U64(48) or before & U64(0xFFFF) == mine & U64(0xFFFF):
         return False
     return before >> U64(16) == mine >> U64(16) or _warp(before) != _warp(mine)

@@ -7,15 +7,16 @@ import numpy as np
 
 from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.hazards.touches import is_cached
-from simlayout.machine.ptx.compiled.held import numbers
+from simlayout.machine.ptx.compiled.held import address_of, numbers
 from simlayout.machine.ptx.lowering.program import ROOM
 from simlayout.machine.ptx.opcodes.control import Branch, Call, Exit, Return
 from simlayout.machine.ptx.opcodes.rows import Lanewise
 
-SPECIAL, MOVE, COMPUTE, BRANCH, LOAD, STORE, JOIN, SPLIT, BARRIER, CALL, TAKE, RETURN, EXIT, EXCHANGE = range(14)
+(SPECIAL, MOVE, COMPUTE, BRANCH, LOAD, STORE, JOIN, SPLIT, BARRIER, CALL, TAKE, RETURN, EXIT, EXCHANGE, MATRICES,
+ PRODUCT) = range(16)
 """Kinds of steps: not compiled; a value as it is; arithmetic (`rows.compute`); a branch; plain memory; two registers made
 one, and one two; a barrier of the whole CTA; a call of a function that is known, what takes its results, and its end; the
-end of the thread; what all lanes of a warp do together (`exchanges`)."""
+end of the thread; what all lanes of a warp do together (`exchanges`); ldmatrix; mma."""
 
 EXCHANGES = "sync", "up", "down", "bfly", "idx", "all", "any", "uni", "ballot"
 """What that may be, by its code."""
@@ -38,9 +39,11 @@ a source is altered when it is read; the rows of two results and four sources (-
 (`executor._read`). Of loads and stores the space, the bytes of an element, how many, how one is read, what is added to
 the address, the least and the last address that it may have in shared memory, whether it reads a cache of what nobody
 writes, a number that all of one line and one name have, and the rows of the elements; of JOIN and SPLIT, at SIZE, the bits
-of the low part. Of EXCHANGE the fourth source is the membermask, and FLIP says whether a vote is on what is not so. Of CALL
-and RETURN the results are the rows of where each lane returns to, and of whether it is inside (-1: nobody asks); of CALL and
-TAKE the first two sources are the first of their copies, and one past the last."""
+of the low part. Of MATRICES the code says whether they are transposed, and the count how many there are; of PRODUCT the
+offset is where its function is, and FIRST where that is which says how it is made (`products`). Of EXCHANGE the fourth
+source is the membermask, and FLIP says whether a vote is on what is not so. Of CALL and RETURN the results are the rows of
+where each lane returns to, and of whether it is inside (-1: nobody asks); of CALL and TAKE the first two sources are the
+first of their copies, and one past the last."""
 
 
 class Encoded(NamedTuple):
@@ -50,7 +53,8 @@ class Encoded(NamedTuple):
     where it is, of a source and of a target, and the bytes. end: the place past the end; registers: how many rows of
     registers there are, behind which is scratch; numbers: of all of these, as `held.numbers` has them. By step: shared:
     whether it loads or stores shared memory; beside: whether others of its place are counted with it; global_bytes: int64,
-    what each lane loads or stores of global memory. counts_shared, counts_beside: whether there are any of these.
+    what each lane loads or stores of global memory. counts_shared, counts_beside: whether there are any of these. kept: what
+    products are called with.
     """
 
     table: np.ndarray
@@ -63,6 +67,7 @@ class Encoded(NamedTuple):
     global_bytes: np.ndarray
     counts_shared: bool
     counts_beside: bool
+    kept: list[np.ndarray]
 
     @property
     def kinds(self) -> np.ndarray:
@@ -88,13 +93,15 @@ def _encoded(program, watched):
     table[:, PLACE] = program.places
     shared, beside, global_bytes = np.zeros(n, bool), np.zeros(n, bool), np.zeros(n, np.int64)
     copies: list[tuple] = []
+    kept: list[np.ndarray] = []
     alike: dict[tuple, int] = {}
+    copies_come = any(step.name.startswith("cp.async") for step in program.steps)    # at barriers: see `opcodes.warps`
     for at, (step, row) in enumerate(zip(program.steps, table)):
         if step.guard is not None:
             row[GUARD], row[FLIP] = step.guard, step.negated
         if step.lanewise is not None:
             _arithmetic(row, step.lanewise)
-        elif step.meets is not None and step.guard is None and ".red." not in step.name:
+        elif step.meets is not None and step.guard is None and ".red." not in step.name and not copies_come:
             row[KIND], row[CODE] = BARRIER, step.meets
         elif isinstance(step.jump, Branch):
             row[KIND], row[TARGET] = BRANCH, step.jump.targets[0][0]
@@ -104,6 +111,10 @@ def _encoded(program, watched):
             row[KIND] = EXIT
         elif step.exchange is not None and step.guard is None and not watched:
             _exchange(row, step.exchange)
+        elif step.product is not None:
+            _product(row, step.product, program.rows + ROOM - 1, kept)
+        elif step.matrices is not None and not watched:
+            _matrices(row, step.matrices)
         elif step.moves is not None and not watched:
             _call(row, step, copies)
         elif step.memory is not None and (not watched or step.memory.space in ("param", "const")):
@@ -113,12 +124,13 @@ def _encoded(program, watched):
         if step.memory is not None and step.memory.space in ("global", ""):
             global_bytes[at] = step.memory.size * len(step.memory.elements)
         beside[at] = step.beside is not None and len(step.beside) > 0
-        shared[at] = step.memory is not None and step.memory.space == "shared"
+        shared[at] = step.memory is not None and step.memory.space == "shared" or row[KIND] == MATRICES
     for column, kinds in ((RESULT, (MOVE, COMPUTE, JOIN, EXCHANGE)), (SECOND, (EXCHANGE,))):
         sunk = np.isin(table[:, KIND], kinds) & (table[:, column] < 0)
         table[sunk, column] = program.rows + ROOM - 1    # nobody wants it
     made = table, np.array(copies, np.int64).reshape(-1, 5), program.places[-1], program.rows
-    return Encoded(*made, numbers(made), shared, beside, global_bytes, bool(shared.any()), bool(beside.any()))
+    return Encoded(*made, numbers(made), shared, beside, global_bytes, bool(shared.any()), bool(beside.any()),
+                   kept)
 
 
 def _rows_of(function):
@@ -194,6 +206,27 @@ def _memory(row, move):
         row[ELEMENTS + i] = -1 if place.row is None else place.row
     if any(place.held != first.held for place in move.elements):
         row[KIND] = SPECIAL
+
+
+def _matrices(row, matrices):
+    first, last = (0, _ANY) if matrices.within is None else (matrices.within.first, matrices.within.end - 16)
+    row[KIND], row[CODE], row[COUNT] = MATRICES, matrices.name.endswith(".trans"), len(matrices.registers)
+    row[A], row[OFFSET], row[SPACE], row[SIZE] = matrices.base, matrices.offset, SHARED, 16
+    row[FIRST], row[LAST] = first, last
+    for i, place in enumerate(matrices.registers):
+        row[ELEMENTS + i] = -1 if place.row is None else place.row
+
+
+def _product(row, product, unwanted, kept):
+    from simlayout.machine.ptx.compiled.products import made
+    from simlayout.numerics import warp_mma
+
+    mma, places = warp_mma(product.name), (*product.operands, *product.registers)
+    if any(place.held != 8 * mma.word.itemsize for place in places):
+        return
+    row[OFFSET], what = made(mma, [unwanted if place.row is None else place.row for place in places])
+    row[KIND], row[FIRST] = PRODUCT, address_of(what)
+    kept.append(what)
 
 
 def _exchange(row, exchange):

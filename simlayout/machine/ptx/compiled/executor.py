@@ -6,9 +6,9 @@ What a number stands for is said in `encode` and `held`. A row of registers is a
 import numpy as np
 
 from simlayout.jit import within
-from simlayout.machine.ptx.compiled.access import fine, get, locate, note, put
+from simlayout.machine.ptx.compiled.access import fine, get, locate, matrices_are_fine, note, of_matrix, put
 from simlayout.machine.ptx.compiled.calls import enter, leave, pass_on
-from simlayout.machine.ptx.compiled.doubts import DOUBTFUL, SAME, SURE, UNSURE
+from simlayout.machine.ptx.compiled.doubts import DOUBTFUL, SAME, SURE, UNWRITTEN
 from simlayout.machine.ptx.compiled.encode import (
     ALTERED,
     BARRIER,
@@ -36,9 +36,11 @@ from simlayout.machine.ptx.compiled.encode import (
     LAST,
     LOAD,
     LOCAL,
+    MATRICES,
     MOVE,
     OFFSET,
     PLACE,
+    PRODUCT,
     REGISTERS,
     RESULT,
     RETURN,
@@ -63,14 +65,16 @@ from simlayout.machine.ptx.compiled.held import (
     EXECUTED,
     LOG_ROOM,
     LOG_USED,
+    NOT_WRITTEN,
     PLACES,
     PLACES_EACH,
     ROWS,
     STATE,
+    STEPS,
     WHO,
     WHO_EACH,
 )
-from simlayout.machine.ptx.compiled.pointers import behind, i64s, u64s
+from simlayout.machine.ptx.compiled.pointers import behind, call, i64s, load_16, load_32, u64s
 from simlayout.machine.ptx.compiled.rows import LANES, compute
 from simlayout.machine.ptx.doubts import CTA, SYNCED
 from simlayout.machine.ptx.lowering.program import ROOM
@@ -141,7 +145,32 @@ def every(lanes):
 @within
 def registers_of(w, held, steps):
     """The registers of warp `w`."""
-    return behind(u64s(held[ROWS]), w * LANES * (steps[REGISTERS] + ROOM))
+    return u64s(_registers_at(w, held, steps))
+
+
+@within
+def _registers_at(w, held, steps):
+    return held[ROWS] + 8 * w * LANES * (steps[REGISTERS] + ROOM)
+
+
+@within
+def _goes_on(how, at, who, common):
+    """Whether step `at` goes on, of whose access there is something to tell; notes that."""
+    if how == SAME:
+        i64s(common[EQUAL])[at] = 1
+        return True
+    if how == DOUBTFUL and common[DOUBTED]:
+        doubted = i64s(common[DOUBTED])
+        doubted[at] = doubted[at] if doubted[at] else who[CTA]
+        return True
+    if how == UNWRITTEN and common[NOT_WRITTEN]:
+        last, here = behind(i64s(common[NOT_WRITTEN]), 2 * common[STEPS]), behind(i64s(common[NOT_WRITTEN]), 2 * at)
+        here[0] += 1
+        if not here[1]:
+            last[1] += 1
+            here[1] = last[1]
+        return True
+    return False
 
 
 @within
@@ -156,7 +185,8 @@ def execute(w, at, limit, patience, mask, held, steps, common):
     table, copies, executed = i64s(steps[TABLE]), i64s(steps[COPIES]), i64s(common[EXECUTED])
     state, log_used = i64s(common[STATE]), i64s(common[LOG_USED])
     memory, who = behind(i64s(held[PLACES]), PLACES_EACH * w), behind(i64s(held[WHO]), WHO_EACH * w)
-    rows = registers_of(w, held, steps)
+    rows_at = _registers_at(w, held, steps)
+    rows = u64s(rows_at)
     room = behind(rows, LANES * steps[REGISTERS])
     part, guarded, found = behind(room, 4 * LANES), behind(room, 5 * LANES), behind(room, 6 * LANES)
     result, cells = behind(room, 7 * LANES), behind(room, 8 * LANES)
@@ -223,13 +253,9 @@ def execute(w, at, limit, patience, mask, held, steps, common):
                 how = SURE
                 if who[CTA]:
                     how = fine(step, rows, lanes, memory, found, cells, who, common)
-                if how == UNSURE or how == DOUBTFUL and not common[DOUBTED]:
+                if how != SURE and not _goes_on(how, at, who, common):
                     state[2] = 1
                     break
-                if how == DOUBTFUL and not i64s(common[DOUBTED])[at]:
-                    i64s(common[DOUBTED])[at] = who[CTA]
-                if how == SAME:
-                    i64s(common[EQUAL])[at] = 1
                 if space <= SHARED:
                     note(a, offset, space, lanes, at, common)
                 if store and space != LOCAL:             # nobody waits for what a lane keeps for itself
@@ -241,6 +267,34 @@ def execute(w, at, limit, patience, mask, held, steps, common):
                     elif step[ELEMENTS + e] >= 0:
                         get(room, found, e * size, size, lanes)
                         _write(element, _read(room, step[HOW], behind(room, LANES)), U64(step[KEEP]), whole, lanes)
+        elif kind == PRODUCT:
+            if not whole:
+                break
+            call(step[OFFSET], rows_at, step[FIRST])
+        elif kind == MATRICES:
+            if not whole or log_used[0] == common[LOG_ROOM]:
+                break
+            for i in range(LANES):
+                guarded[i] = _ONES if i < 8 * step[COUNT] else _ZERO
+            first, last = step[FIRST], step[LAST]
+            if not locate(a, step[OFFSET], SHARED, 16, False, first, last, guarded, memory, common, found, cells):
+                break
+            if who[CTA]:
+                how = matrices_are_fine(step[COUNT], step[CODE], cells, room, part, who, common)
+                if how != SURE and not _goes_on(how, at, who, common):
+                    state[2] = 1
+                    break
+            note(a, step[OFFSET], SHARED, part, at, common)
+            for m in range(step[COUNT]):
+                if step[ELEMENTS + m] < 0:
+                    continue
+                element = behind(rows, LANES * step[ELEMENTS + m])
+                for i in range(LANES):
+                    if step[CODE]:
+                        low, high = of_matrix(found, m, True, i, 0), of_matrix(found, m, True, i, 1)
+                        element[i] = load_16(low) | load_16(high) << U64(16)
+                    else:
+                        element[i] = load_32(of_matrix(found, m, False, i, 0))
         elif kind == EXCHANGE:
             exchange(step[CODE], step[FLIP], a, behind(rows, LANES * step[B]), behind(rows, LANES * step[C]), result, room)
             if step[CODE] != SYNC:

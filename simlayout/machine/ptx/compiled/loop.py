@@ -20,7 +20,7 @@ from simlayout.machine.ptx.compiled.held import (
     address_of,
 )
 from simlayout.machine.ptx.compiled.noted import count_sectors, count_touched
-from simlayout.machine.ptx.doubts import Doubt
+from simlayout.machine.ptx.doubts import TRIED, Doubt
 from simlayout.machine.ptx.warps.parts import PATIENCE
 
 NOTED = 4096
@@ -96,7 +96,7 @@ class Loop:
         held.parts[:] = 0
         for each in turns:
             self._take(each.warp)
-            held.left[each.warp.warp_index] = min(each.left, ROUNDS * turn)
+            held.left[each.warp.warp_index] = min(each.left, ROUNDS * turn, TRIED)
         before, does = held.left.copy(), FULL
         while does == FULL:
             does = self._enter_cta(WHOLE_CTA, 0, (turn, PATIENCE), cta)
@@ -130,9 +130,10 @@ class Loop:
             self._find_arrays()
         if shared is not None and shared is not self._tables:
             doubts, self._tables = self._launch.doubts, shared
-            doubted = 0 if doubts.doubted is None else address_of(doubts.doubted)
+            noted = [0 if table is None else address_of(table) for table in (doubts.doubted, doubts.unwritten)]
             parts = [[address_of(table) if table.size else 0 for table in tables] for tables in (shared, doubts.everywhere)]
-            self._common[SHARED_WROTE:] = *parts[0], len(shared[0]), *parts[1], address_of(doubts.equal), doubted
+            self._common[SHARED_WROTE:] = *parts[0], len(shared[0]), *parts[1], address_of(doubts.equal), *noted, \
+                len(doubts.equal)
 
     def flush(self):
         """Gives the recorder what has been noted."""
@@ -158,6 +159,9 @@ class Loop:
     def _tell(self, step, addresses, active):
         """Gives the recorder accesses of shared memory of one step: int64 [n, 32], bool [n, 32]."""
         move, recorder = step.memory, self._launch.recorder
+        if step.matrices is not None:
+            recorder.add_all(step.matrices.name, step.counted_at, addresses, active)
+            return
         nbytes, what = move.size * len(move.elements), "st" if move.store else "ld"
         name = f"{what}.shared.b{8 * nbytes}"
         if step.joined is None:

@@ -7,7 +7,8 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 
-def _pointer_to(element):
+def pointer_to(element):
+    """What makes a pointer to such elements of an address."""
     kind = types.CPointer(element)
 
     @intrinsic
@@ -19,7 +20,7 @@ def _pointer_to(element):
     return pointer
 
 
-u64s, i64s, u32s, u8s = map(_pointer_to, (types.uint64, types.int64, types.uint32, types.uint8))
+u64s, i64s, u32s, u8s = map(pointer_to, (types.uint64, types.int64, types.uint32, types.uint8))
 """A pointer to numbers of a type, of an address. `pointer[i]` is the i-th of them; nobody checks i."""
 
 
@@ -39,6 +40,17 @@ def copy(typing, to, source, count):
         cgutils.raw_memcpy(builder, args[0], args[1], args[2], size)
         return context.get_dummy_value()
     return types.void(to, source, types.int64), generate
+
+
+@intrinsic
+def call(typing, function, one, other):
+    """Calls a function, by its address, of two numbers."""
+    def generate(context, builder, signature, args):
+        word = ir.IntType(64)
+        kind = ir.FunctionType(ir.VoidType(), [word, word])
+        builder.call(builder.inttoptr(args[0], kind.as_pointer()), args[1:])
+        return context.get_dummy_value()
+    return types.void(types.int64, types.int64, types.int64), generate
 
 
 @intrinsic

@@ -92,4 +92,4 @@ def _look(step, numbers):
             return run(warp)
         compute(warp.rows, None if warp.whole else warp.active)
 
-    step.run, step.compute, step.lanewise, step.memory = looking, None, None, None
+    step.run, step.compute, step.lanewise, step.memory, step.matrices, step.product = looking, None, None, None, None, None

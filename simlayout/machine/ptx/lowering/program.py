@@ -34,7 +34,8 @@ class Step:
     Just one of these does it: lanewise: arithmetic, as data, and compute(rows, mask), the same in NumPy (mask None: all
     lanes); jump(warp, part, active): control flow, returns whether the part goes on; run(warp): everything else, a generator
     if it may wait. memory: of a plain load or store, what it is as data (`opcodes.memory.Move`), beside its `run`;
-    exchange: of what the lanes of a warp do together, likewise (`opcodes.warps.Exchange`). updates: of
+    exchange: of what the lanes of a warp do together, likewise (`opcodes.warps.Exchange`); matrices, product: of ldmatrix
+    and mma, likewise (`opcodes.matrix`). updates: of
     an atomic that orders nothing and whose scope is the GPU the bytes of a value (`scopes.value_bytes`), 0 of all else.
     moves(): [(source, target)] of values that a call passes, as `control._copy` takes them: of a call of a function that is
     known, and of what takes its results.
@@ -60,6 +61,8 @@ class Step:
     compute: Callable | None = None
     memory: object | None = None
     exchange: object | None = None
+    matrices: object | None = None
+    product: object | None = None
     updates: int = 0
     jump: Callable | None = None
     run: Callable | None = None

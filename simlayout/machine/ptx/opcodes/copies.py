@@ -109,6 +109,8 @@ def _read(warp, addresses, counts, size):
             raise MachineError(f"a src-size of {count} bytes in a copy of {size}: it must be between 0 and that")
         if count:
             for pointer, lanes in warp.pointers(addresses, warp.active & (counts == count), count, "reads", size):
+                if warp.cta.launch.doubts is not None:
+                    warp.cta.launch.doubts.copied(warp, addresses.view(np.int64), lanes, count)
                 data[lanes, :count] = pointer.read(lanes, count, alignment=size, copy=warp)[lanes]
     return data
 

@@ -1,6 +1,7 @@
 """Matrices: ldmatrix, stmatrix, movmatrix, mma, wmma (PTX ISA: Warp Level Matrix Instructions)."""
 
 import re
+from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
@@ -8,12 +9,16 @@ import numpy as np
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import InstructionError
 from simlayout.hardware.tables.arch import LANES
+from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.engine.matrices import load_matrices, mma, moved, store_matrices
 from simlayout.machine.engine.warp import matrix_rows
 from simlayout.machine.engine.wmma import Matrix, SharedTile, product
+from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.opcodes.groups import address, elements, number, put, results, sources, space_of
 from simlayout.machine.ptx.opcodes.lacking import SPARSE
+from simlayout.machine.ptx.opcodes.rows import Place
 from simlayout.machine.ptx.opcodes.warps import everyone
+from simlayout.machine.ptx.passes.arrays import Bounds
 
 _SHAPE = re.compile(r"m\d+n\d+(k\d+)?")
 _PLAIN = {"sync", "aligned", "shared", "shared::cta", "global", "row", "col", "rn"}
@@ -45,6 +50,27 @@ def _form(instruction, operand):
     return f"{instruction.opcode}.x{count}{'.trans' if 'trans' in modifiers else ''}"
 
 
+@dataclass(frozen=True, slots=True)
+class Matrices:
+    """ldmatrix as data. name: as it is counted; base, offset: the row of the address, of 32 bits, and bytes to add;
+    registers: the Places that it loads; within: the Bounds of its address, or None."""
+
+    name: str
+    base: int
+    offset: int
+    registers: tuple[Place, ...]
+    within: Bounds | None
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """mma as data: name: as `simlayout.numerics` has it; registers: the Places of D; operands: those of A, B and C."""
+
+    name: str
+    registers: tuple[Place, ...]
+    operands: tuple[Place, ...]
+
+
 def ldmatrix(instruction, names):
     """ldmatrix: 8 x 8 matrices of b16 from shared memory."""
     target, place = instruction.operands
@@ -56,7 +82,10 @@ def ldmatrix(instruction, names):
         if warp.fits(rows, 16, "reads", givers):
             put(warp, wanted, load_matrices(warp, name, rows))
 
-    return {"run": run, "together": everyone, "within": names.bounds(place)}
+    within, matrices = names.bounds(place), None
+    if not generic and (not isinstance(place.base, syntax.Register) or width_of(place.base.type) == 32):
+        matrices = Matrices(name, *names.address(place), tuple(wanted), within)
+    return {"run": run, "together": everyone, "within": within, "matrices": matrices}
 
 
 def stmatrix(instruction, names):
@@ -93,8 +122,11 @@ def matrix_product(instruction, names):
     if (shape, types[1:2]) == ("m8n8k4", ("f16",)) or layouts != ("row", "col"):
         raise InstructionError("no tensor core since sm_80 has it, and the order of its sums is not "
                                "established")
-    multiply = mma(".".join((shape, *types)) + _suffix(modifiers))
-    return _product_of(instruction, names, multiply, types)
+    name = ".".join((shape, *types)) + _suffix(modifiers)
+    made = _product_of(instruction, names, mma(name), types)
+    target, *operands = instruction.operands
+    given = [names.source(one, TYPES[type].register) for group, type in zip(operands, types[1:]) for one in elements(group)]
+    return made | {"product": Product(name, tuple(results(target, TYPES[types[0]].register, names)), tuple(given))}
 
 
 def _product_of(instruction, names, multiply, types):

@@ -59,7 +59,8 @@ def _address(operand, form, names):
 @dataclass(frozen=True, slots=True)
 class Move:
     """A load (store: False) or a store of plain memory. base, offset: the row of the address and bytes to add; elements:
-    Places, of `size` bytes each; within: the Bounds of its address, or None."""
+    Places, of `size` bytes each; within: the Bounds of its address, or None; used: (bytes of an element, those whose values
+    are used), None if all are."""
 
     store: bool
     space: str
@@ -68,6 +69,7 @@ class Move:
     elements: tuple[Place, ...]
     size: int
     within: Bounds | None
+    used: tuple[int, list[int]] | None = None
 
 
 def load(instruction, names):
@@ -97,7 +99,7 @@ def load(instruction, names):
             if to is not None:
                 warp.put_bits(to, bits(values[:, i].astype(extended)))
 
-    move = Move(False, space, row, int(offset), tuple(places), form.bytes, within)
+    move = Move(False, space, row, int(offset), tuple(places), form.bytes, within, how.used)
     return {"run": run, "memory": None if form.strong else move, "within": within, "waits": id(instruction) in names.waits}
 
 

@@ -53,9 +53,15 @@ class PtxTurns:
 
     def has_run(self, steps):
         """Steps of the warp have been executed elsewhere."""
-        self.left -= steps
+        self._spend(steps)
         self._idle += steps
         self._asking += steps
+
+    def _spend(self, steps):
+        self.left -= steps
+        doubts = self.warp.cta.launch.doubts
+        if doubts is not None:
+            doubts.check_executed(self._limit - self.left)
 
     def resume(self):
         """Runs the warp until it waits, ends, or has run for long."""
@@ -103,7 +109,7 @@ class PtxTurns:
             most = 1 if watched is not None else budget
             done = warp.run_part(part, min(most, self.left))
             budget -= done
-            self.left -= done
+            self._spend(done)
             if warp.spins and len(warp.parts) == 1 and watched is None:
                 warp.spins = False                       # another warp may have to go on first
                 break

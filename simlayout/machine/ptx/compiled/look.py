@@ -1,0 +1,47 @@
+"""The quick look at what is not executed in the compiled loop, and touches memory all the same."""
+
+import numpy as np
+
+from simlayout.jit import jit
+from simlayout.machine.ptx.compiled.doubts import (
+    DOUBTFUL,
+    SURE,
+    global_load,
+    goes_on_reading,
+    landed,
+    shared_load,
+    updated_in_global,
+    updated_in_shared,
+    write,
+)
+
+READS, WRITES, COPIES, LANDS, COPIED = range(5)
+"""What an instruction does: it reads shared memory; it writes there, at once, or until that has landed; it has landed; it
+reads global memory for as long as a copy is on its way."""
+
+
+@jit
+def look(what, places, nbytes, lanes, who, tables):
+    """SURE of what lanes do, or another one of those (see `compiled.doubts`).
+
+    places: int64 [n, 32], n pieces of memory of each lane, of nbytes, as bytes from the start of the memory; lanes: bool
+    [32]; who: of the warp; tables: of the memory, as `Doubts.shared_of` has them.
+    """
+    wrote, read, updated, by = tables
+    how = SURE
+    for n in range(len(places)):
+        cells = places[n]
+        if what == READS:
+            how = max(how, shared_load(cells, nbytes, lanes, who, wrote, read))
+        elif what == COPIED:
+            how = max(how, global_load(cells, np.int64(0), nbytes, lanes, who, wrote, read))
+            goes_on_reading(cells, nbytes, lanes, who, read)
+        elif what == LANDS:
+            landed(cells, nbytes, lanes, who, wrote)
+        else:
+            how = max(how, write(True, cells, nbytes, lanes, who, wrote, read, by, what == COPIES))
+        if len(updated) and how < DOUBTFUL and what == COPIED:
+            how = max(how, updated_in_global(cells, nbytes, lanes, who, updated))
+        elif len(updated) and how < DOUBTFUL and what != LANDS:
+            how = max(how, updated_in_shared(cells, nbytes, lanes, who, updated))
+    return how
