@@ -48,11 +48,16 @@ class WarpMma:
         d = np.empty((len(words), self.registers[3], LANES), self.word)
         given = words.reshape(-1).view(np.uint32)
         given.flags.writeable = False
-        self.program.run(len(words), given, given, given, d.reshape(-1).view(np.uint32))
+        self._program.run(len(words), given, given, given, d.reshape(-1).view(np.uint32))
         return d
 
+    @property
+    def arguments(self) -> tuple[np.ndarray, ...]:
+        """What says to a function of `loops` how it is done, as of a Program."""
+        return self._program.arguments
+
     @cached_property
-    def program(self):
+    def _program(self):
         """The Program of the loops. Where an element lies is a sum, of what its row says and what its column says."""
         from simlayout.numerics.compiled import Places, Program
 

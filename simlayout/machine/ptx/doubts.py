@@ -113,7 +113,8 @@ def pieces_of(name):
 
 class Doubts:
     """In the place of a HazardLog: what is added to it is a Doubt. space: the GlobalSpace of the launch; goes_on: whether it
-    does where an access may race; tolerates: where it reads what is not defined (see `unwritten`).
+    does where an access may race; tolerates: where it reads what is not defined (see `unwritten`). look:
+    `compiled.look.found`, which programs need that copy to shared memory or have matrices there.
 
     everywhere: of global memory (wrote, read, updated), uint64 [cells]: who did last, the third by atomics, and by, uint32
     [cells]: what wrote; see `compiled.doubts`. Where there are no atomics the third has no cells. equal: int64 [steps], 1
@@ -123,12 +124,12 @@ class Doubts:
     whether such reads, and shuffles from lanes that do not execute them, are kept apart.
     """
 
-    def __init__(self, program, space, goes_on, tolerates):
+    def __init__(self, program, space, goes_on, tolerates, look=None):
         narrow = {step.memory.size for step in program.steps if step.memory is not None and step.memory.space != "param"}
         narrow |= {pieces_of(step.name) for step in program.steps} - {0}
         updates = {step.updates for step in program.steps} - {0}
         self.cell = int(min(narrow | updates, default=4)).bit_length() - 1
-        self._shared, self._cta, self._space, self._updates = None, None, space, bool(updates)
+        self._shared, self._cta, self._space, self._updates, self._look = None, None, space, bool(updates), look
         self._count = space.count
         self.everywhere = self._tables(size_of(space) + 16 * space.count)
         self._steps, self.equal = program.steps, np.zeros(len(program.steps), np.int64)
@@ -244,18 +245,16 @@ class Doubts:
         self._looked("COPIED", warp, (addresses + start)[None], nbytes, lanes, self.everywhere)
 
     def _looked(self, what, warp, at, nbytes, lanes, tables):
-        from simlayout.machine.ptx.compiled import doubts, look
-
-        how = look.look(getattr(look, what), at, nbytes, lanes, warp.who, tables)
-        if how == doubts.DOUBTFUL:
+        how = self._look(what, at, nbytes, lanes, warp.who, tables)
+        if how == "doubtful":
             self._doubt(warp)
-        elif how == doubts.UNWRITTEN and self.unwritten is not None:
+        elif how == "unwritten" and self.unwritten is not None:
             first = self.unwritten[warp.part.at]
             first[0] += 1
             if not first[1]:
                 self.unwritten[-1, 1] += 1
                 first[1] = self.unwritten[-1, 1]
-        elif how != doubts.SURE:
+        elif how != "sure":
             raise Doubt("an access of what nobody has written")
 
     def _start_of(self, address):

@@ -197,7 +197,7 @@ class Entry:
         if quick and not before.possible:
             raise Doubt
         if quick:
-            launch.look_quickly(Doubts(program, space, launch.log.reports, can_be_tried(program)))
+            launch.look_quickly(Doubts(program, space, launch.log.reports, can_be_tried(program), _look))
         program.executed = np.zeros(len(program.steps), np.int64)
         running = Running(program, launch, space, shape, limit, None if quick else before)
 
@@ -323,3 +323,10 @@ def _whole(value, name, least):
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise MachineError(f"{name} = {brief(value)}: give an integer of at least {least}")
     return int(value)
+
+
+def _look(*of):
+    """`compiled.look.found`, which few programs need: with it comes Numba."""
+    from simlayout.machine.ptx.compiled.look import found
+
+    return found(*of)

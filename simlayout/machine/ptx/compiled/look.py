@@ -6,6 +6,7 @@ from simlayout.jit import jit
 from simlayout.machine.ptx.compiled.doubts import (
     DOUBTFUL,
     SURE,
+    UNWRITTEN,
     global_load,
     goes_on_reading,
     landed,
@@ -18,6 +19,9 @@ from simlayout.machine.ptx.compiled.doubts import (
 READS, WRITES, COPIES, LANDS, COPIED = range(5)
 """What an instruction does: it reads shared memory; it writes there, at once, or until that has landed; it has landed; it
 reads global memory for as long as a copy is on its way."""
+
+_DOES = {"READS": READS, "WRITES": WRITES, "COPIES": COPIES, "LANDS": LANDS, "COPIED": COPIED}
+_FOUND = {SURE: "sure", DOUBTFUL: "doubtful", UNWRITTEN: "unwritten"}
 
 
 @jit
@@ -45,3 +49,8 @@ def look(what, places, nbytes, lanes, who, tables):
         elif len(updated) and how < DOUBTFUL and what != LANDS:
             how = max(how, updated_in_shared(cells, nbytes, lanes, who, updated))
     return how
+
+
+def found(what: str, *of) -> str:
+    """"sure", "doubtful", "unwritten" or "unsure": what a `look` finds, by the name of what an instruction does."""
+    return _FOUND.get(int(look(_DOES[what], *of)), "unsure")

@@ -91,7 +91,7 @@ def _address(kind):
 def made(mma: WarpMma, registers: Sequence[int]) -> tuple[int, np.ndarray]:
     """(where the function of a product is, what it is called with beside the registers, int64). registers: the rows of those
     of A, of B, of C, and of D."""
-    offsets, numbers, *forms = mma.program.arguments
+    offsets, numbers, *forms = mma.arguments
     sources = sum(mma.registers[:3])
     what = [mma.word.itemsize // 4, sources, len(registers) - sources, address_of(offsets), len(offsets),
             address_of(numbers), *map(address_of, forms), *registers]
