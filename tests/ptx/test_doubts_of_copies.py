@@ -105,6 +105,18 @@ def test_what_a_copy_has_read_and_is_written_later_is_left_to_the_shadows(monkey
     assert seen[0] == {"quick": True} and kinds == []
 
 
+@pytest.mark.parametrize("nbytes, races", [(4, False), (5, True), (6, True), (7, True)])
+def test_a_copy_reads_all_of_the_word_in_which_its_src_size_ends(monkeypatch, nbytes, races):
+    lines = ("setp.eq.u32 %p1, %r1, 32; @%p1 st.global.u32 [%d1+4], %r1; setp.eq.u32 %p2, %r1, 0;",
+             f"@%p2 cp.async.ca.shared.global [%r2], [%d1], 8, {nbytes}; cp.async.wait_all;")
+    assert launched(monkeypatch, lines)[1] == ["global race"] * races
+
+
+def test_ldmatrix_whose_results_nobody_reads_counts_nothing_in_the_compiled_loop_either(monkeypatch):
+    lines = ("st.shared.u32 [%r4], %r1;", BARRIER, MATRIX.split(" st.global")[0])
+    assert launched(monkeypatch, lines) == ([{"quick": True}], [])
+
+
 PRODUCTS = {"m16n8k16.row.col.f32.f16.f16.f32": (4, 2, 4, 4), "m16n8k16.row.col.f16.f16.f16.f16": (4, 2, 2, 2),
             "m16n8k32.row.col.s32.s8.s8.s32": (4, 2, 4, 4), "m8n8k4.row.col.f64.f64.f64.f64": (1, 1, 2, 2)}
 """mma -> registers of A, B, C and D."""

@@ -242,7 +242,8 @@ class Doubts:
     def copied(self, warp, addresses, lanes, nbytes):
         """Of global memory that lanes, bool [32], copy: nbytes each at addresses int64 [32], all in one array."""
         start = self._start_of(int(addresses[lanes][0]))
-        self._looked("COPIED", warp, (addresses + start)[None], nbytes, lanes, self.everywhere)
+        whole = -(-nbytes >> self.cell << self.cell)     # a src-size may end within a cell
+        self._looked("COPIED", warp, (addresses + start)[None], whole, lanes, self.everywhere)
 
     def _looked(self, what, warp, at, nbytes, lanes, tables):
         how = self._look(what, at, nbytes, lanes, warp.who, tables)

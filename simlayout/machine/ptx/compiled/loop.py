@@ -158,12 +158,8 @@ class Loop:
 
     def _tell(self, step, addresses, active):
         """Gives the recorder accesses of shared memory of one step: int64 [n, 32], bool [n, 32]."""
-        move, recorder = step.memory, self._launch.recorder
-        if step.matrices is not None:
-            recorder.add_all(step.matrices.name, step.counted_at, addresses, active)
-            return
-        nbytes, what = move.size * len(move.elements), "st" if move.store else "ld"
-        name = f"{what}.shared.b{8 * nbytes}"
+        recorder = self._launch.recorder
+        name = _named(step.memory) if step.matrices is None else step.matrices.name
         if step.joined is None:
             recorder.add_all(name, step.counted_at, addresses, active)
         for joined in step.joined or ():
@@ -172,6 +168,10 @@ class Loop:
     def _find_arrays(self):
         self._known, self._ranges = self._space.count, self._space.ranges()
         self._common[RANGES], self._common[ARRAYS] = address_of(self._ranges), len(self._ranges)
+
+
+def _named(move):
+    return f"{'st' if move.store else 'ld'}.shared.b{8 * move.size * len(move.elements)}"
 
 
 def _counted(steps, nbytes, counts, touched):
