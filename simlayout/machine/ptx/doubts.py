@@ -222,8 +222,9 @@ class Doubts:
     def update_global(self, warp, addresses, lanes, nbytes):
         """The same of global memory, by lanes bool [32] at addresses int64 [32], all in one array."""
         wrote, read, updated, _ = self.everywhere
-        at, threads = addresses[lanes], int(warp.who[FIRST]) + np.flatnonzero(lanes) + 1
+        at = addresses[lanes]
         start = self._start_of(int(at[0]))
+        threads = int(warp.who[FIRST]) + np.flatnonzero(lanes) + 1
         cta, interval = int(warp.who[CTA]), int(warp.who[INTERVAL])
         for cells in self._cells(at + start, nbytes):
             for marks in (wrote[cells], read[cells]):
