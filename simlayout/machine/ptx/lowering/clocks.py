@@ -39,4 +39,4 @@ def clocks_moved(function: syntax.Function) -> syntax.Function:
 
 def _reads_alone(instruction):
     """Whether it is a mov of one register, which may be a clock."""
-    return instruction.opcode == "mov" and isinstance(instruction.operands[-1], syntax.Special)
+    return instruction.opcode == "mov" and any(isinstance(one, syntax.Special) for one in instruction.operands[-1:])
