@@ -355,3 +355,12 @@ def test_how_many_counts_of_unseen_kernels_are_equal():
     equal = sum(ours == theirs for ours, theirs in counts)
     says("ptx", f"it ran {len(kernels)} kernels of others", f"{equal} of {len(counts):,} are since")
     assert len(other) == 3
+
+
+def test_how_many_counts_of_kernels_of_other_compilers_are_equal():
+    kernels = json.loads((DATA / "h200_other_compilers.json").read_text())["kernels"]
+    counts = [pair for kernel in kernels for pair in kernel["wavefronts"].values()]
+    equal = sum(theirs == ours for theirs, ours in counts)
+    says("ptx", f"it ran {len(kernels)} kernels of compilers", f"{equal} of {len(counts)} counts were equal at once")
+    why = [kernel["why"] for kernel in kernels if kernel["result"] == "other"]
+    assert len(why) == 6 and len({kernel["compiler"] for kernel in kernels}) == 5
