@@ -81,6 +81,7 @@ def _declared(name, executed):
     found: list[tuple[str, CxxDeclaration]] = []
     for file, lines in executed.items():
         if not file.endswith(".py") and line_text(file, min(lines)):
+            linecache.checkcache(file)                   # a name may mean another file by now
             found += [(file, one) for one in declarations("".join(linecache.getlines(file)))
                       if one.name == name and not lines.isdisjoint(one.lines())]
     return found[0] if len(found) == 1 else ("", None)

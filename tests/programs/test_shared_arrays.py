@@ -1,6 +1,8 @@
 """Which arrays of shared memory a launch has, and where its source declares them."""
 
 import inspect
+import linecache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ pytest.importorskip("numba.cuda")
 
 from numba import cuda, float32, float64
 
+from simlayout import guide
 from simlayout.programs import SharedArray, SimulatedDevice
 from simlayout.programs.numba_cuda import NumbaOnDevice
 
@@ -49,9 +52,11 @@ def test_a_launch_has_the_arrays_of_its_kernel_and_of_device_functions_with_thei
     assert {lines_of(turned)["return line[31 - cuda.threadIdx.x]"]} <= {p.line for p in launched.trace.patterns}
 
 
-def test_an_array_that_no_library_has_told_of_has_its_symbol_and_place_alone():
+def test_an_array_that_no_library_has_told_of_has_its_symbol_and_place_alone(monkeypatch):
     from tests.kits.ptx_texts import TRANSPOSE
 
+    gone = (Path(guide.__file__).parent / "transpose.cu").read_text().splitlines(True)    # read where the process was before
+    monkeypatch.setitem(linecache.cache, "transpose.cu", (1, 0.0, gone, "transpose.cu"))
     device = SimulatedDevice()
     arrays = np.zeros((2, 1024), np.float32)
     where = [device.memory.adopt(a.ctypes.data, a.nbytes) for a in arrays]
