@@ -5,7 +5,7 @@ seldom, so the trees correct it; they see the same inputs as the estimate, and i
 """
 
 import json
-import zlib
+import lzma
 from base64 import b64decode, b64encode
 from dataclasses import dataclass
 from functools import lru_cache
@@ -23,7 +23,7 @@ UNIT = 1e-5
 """The unit of the leaves in a file, which are whole numbers: they are logarithms of the factor, in steps of this."""
 
 STORED = {"feature": "<u1", "border": "<f4", "leaf": "<i2"}
-"""The arrays of a file, of these types, as base64 of what zlib makes of them: a wheel cannot compress base64 of the arrays
+"""The arrays of a file, of these types, as base64 of what lzma makes of them: a wheel cannot compress base64 of the arrays
 themselves as well, and a megabyte of JSON's numbers takes twenty times as long to read."""
 
 OPTIONS = ("tile_m", "tile_n", "stages", "resident", "cluster_m", "cluster_n", "slices", "consumers", "pingpong",
@@ -95,7 +95,7 @@ class Trees:
         if np.abs(steps).max() >= 1 << 15:
             raise SimlayoutError(f"a leaf adds {steps.max() * UNIT:.3f} to a logarithm: a file holds less than 0.32768")
         arrays = {"feature": self.feature, "border": self.border, "leaf": steps}
-        kept = {name: b64encode(zlib.compress(arrays[name].astype(kind).tobytes(), 9)).decode()
+        kept = {name: b64encode(lzma.compress(arrays[name].astype(kind).tobytes(), lzma.FORMAT_ALONE)).decode()
                 for name, kind in STORED.items()}
         write_record(path, {**head, "features": FEATURES, "depth": self.feature.shape[1], **kept})
 
@@ -105,14 +105,14 @@ def read(path=PATH):
     try:
         record = json.loads(Path(path).read_text())
         depth = record["depth"]
-        arrays = (np.frombuffer(zlib.decompress(b64decode(record[name], validate=True)), kind)
+        arrays = (np.frombuffer(lzma.decompress(b64decode(record[name], validate=True)), kind)
                   for name, kind in STORED.items())
         feature, border, leaf = (x.reshape(-1, columns) for x, columns in zip(arrays, (depth, depth, 2 ** depth)))
         if (tuple(record["features"]) != FEATURES or not len(feature) == len(border) == len(leaf) or depth > 8
                 or feature.max(initial=0) >= len(FEATURES)):
             raise ValueError("its features or shapes are others")
         return Trees(feature, border.astype(np.float32), leaf * UNIT)
-    except (ValueError, KeyError, TypeError, IndexError, zlib.error) as error:
+    except (ValueError, KeyError, TypeError, IndexError, lzma.LZMAError, EOFError) as error:
         raise ParseError(f"{path} holds no trees: {error}") from None
 
 
