@@ -8,8 +8,8 @@ from simlayout.pages import Page, Pages
 
 __all__ = ["PAGES", "Page", "page", "pages"]
 
-ORDER = ("layouts", "search", "testing", "own-kernels", "numba", "ptx", "nsight", "ci", "command-line", "blackwell", "amd",
-         "matmul", "choosing", "ladder", "accuracy", "notes")
+ORDER = ("layouts", "search", "testing", "own-kernels", "numba", "ptx", "compilers", "nsight", "ci", "command-line",
+         "blackwell", "amd", "matmul", "choosing", "ladder", "accuracy", "notes")
 """Of reading."""
 
 PAGES = Pages("the guide", __package__, order=ORDER)
