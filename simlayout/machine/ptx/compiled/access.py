@@ -10,8 +10,7 @@ from simlayout.machine.ptx.compiled.doubts import (
     global_load,
     shared_load,
     store,
-    updated_in_global,
-    updated_in_shared,
+    updated_in,
 )
 from simlayout.machine.ptx.compiled.encode import CACHED, COUNT, GLOBAL, KIND, LOCAL, PARAMETERS, SHARED, SIZE, SPACE, STORE
 from simlayout.machine.ptx.compiled.held import (
@@ -152,7 +151,7 @@ def matrices_are_fine(count, transposed, cells, room, lanes, who, common):
             total = 2 if transposed else 4
             how = max(how, shared_load(room, total, lanes, who, u64s(common[SHARED_WROTE]), u64s(common[SHARED_READ])))
             if common[SHARED_UPDATED] and how < DOUBTFUL:
-                how = max(how, updated_in_shared(room, total, lanes, who, u64s(common[SHARED_UPDATED])))
+                how = max(how, updated_in(True, room, total, lanes, who, u64s(common[SHARED_UPDATED])))
     return how
 
 
@@ -223,7 +222,7 @@ def fine(step, rows, lanes, memory, at, cells, who, common):
         else:
             how = shared_load(cells, total, lanes, who, wrote, read)
         if common[SHARED_UPDATED] and how < DOUBTFUL:
-            how = max(how, updated_in_shared(cells, total, lanes, who, u64s(common[SHARED_UPDATED])))
+            how = max(how, updated_in(True, cells, total, lanes, who, u64s(common[SHARED_UPDATED])))
         return how
     if space == GLOBAL:
         all_wrote, all_read = u64s(common[GLOBAL_WROTE]), u64s(common[GLOBAL_READ])
@@ -232,7 +231,7 @@ def fine(step, rows, lanes, memory, at, cells, who, common):
         else:
             how = global_load(cells, step[CACHED], total, lanes, who, all_wrote, all_read)
         if common[GLOBAL_UPDATED] and how < DOUBTFUL:
-            how = max(how, updated_in_global(cells, total, lanes, who, u64s(common[GLOBAL_UPDATED])))
+            how = max(how, updated_in(False, cells, total, lanes, who, u64s(common[GLOBAL_UPDATED])))
         return how
     if space == LOCAL and who[WROTE]:
         for i in range(LANES):

@@ -41,7 +41,7 @@ def shared_load(cells, total, lanes, who, wrote, read):
     that its lanes have read. Row `cells` has the bytes from the start of the memory, here and below."""
     shift, how = who[CELL], SURE
     count = max(total >> shift, 1)
-    here = who[INTERVAL] << 48 | who[SYNCED] << 16
+    here = _now(True, who)
     for i in range(LANES):
         if not lanes[i]:
             continue
@@ -63,27 +63,27 @@ def shared_load(cells, total, lanes, who, wrote, read):
 
 
 @within
-def updated_in_shared(cells, total, lanes, who, updated):
-    """DOUBTFUL of a load or store that may race with an atomic, else SURE."""
+def updated_in(shared, cells, total, lanes, who, updated):
+    """DOUBTFUL of a load or store of shared or global memory that may race with an atomic, else SURE."""
     shift = who[CELL]
     count = max(total >> shift, 1)
-    here = who[INTERVAL] << 48 | who[SYNCED] << 16
+    here = _now(shared, who)
     for i in range(LANES):
         if lanes[i]:
             mine = U64(here | who[FIRST] + i + 1)
             first = I64(cells[i]) >> shift
             for cell in range(first, first + count):
-                if _unordered(updated[cell], mine):
+                if _races(shared, updated[cell], mine):
                     return DOUBTFUL
     return SURE
 
 
 @within
 def global_load(cells, cached, total, lanes, who, wrote, read):
-    """The same of a load of global memory. cached: as of `encode`."""
+    """As `shared_load`, of global memory. cached: as of `encode`."""
     shift, how = who[CELL], SURE
     count = max(total >> shift, 1)
-    here = who[CTA] << 32 | who[INTERVAL] << 16
+    here = _now(False, who)
     for i in range(LANES):
         if not lanes[i]:
             continue
@@ -104,22 +104,6 @@ def global_load(cells, cached, total, lanes, who, wrote, read):
             elif reader != mine:
                 read[cell] = U64(here | SEVERAL)
     return how
-
-
-@within
-def updated_in_global(cells, total, lanes, who, updated):
-    """The same of global memory."""
-    shift = who[CELL]
-    count = max(total >> shift, 1)
-    here = who[CTA] << 32 | who[INTERVAL] << 16
-    for i in range(LANES):
-        if lanes[i]:
-            mine = U64(here | who[FIRST] + i + 1)
-            first = I64(cells[i]) >> shift
-            for cell in range(first, first + count):
-                if updated[cell] and _meet(updated[cell], mine):
-                    return DOUBTFUL
-    return SURE
 
 
 @within

@@ -11,8 +11,7 @@ from simlayout.machine.ptx.compiled.doubts import (
     goes_on_reading,
     landed,
     shared_load,
-    updated_in_global,
-    updated_in_shared,
+    updated_in,
     write,
 )
 
@@ -44,10 +43,8 @@ def look(what, places, nbytes, lanes, who, tables):
             landed(cells, nbytes, lanes, who, wrote)
         else:
             how = max(how, write(True, cells, nbytes, lanes, who, wrote, read, by, what == COPIES))
-        if len(updated) and how < DOUBTFUL and what == COPIED:
-            how = max(how, updated_in_global(cells, nbytes, lanes, who, updated))
-        elif len(updated) and how < DOUBTFUL and what != LANDS:
-            how = max(how, updated_in_shared(cells, nbytes, lanes, who, updated))
+        if len(updated) and how < DOUBTFUL and what != LANDS:
+            how = max(how, updated_in(what != COPIED, cells, nbytes, lanes, who, updated))
     return how
 
 
