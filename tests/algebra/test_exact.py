@@ -4,8 +4,8 @@ import operator
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiers import given_few
 
 import simlayout as sl
 from simlayout.algebra.exact import box_arguments, box_point, exactly, pieces
@@ -60,8 +60,7 @@ def on_arrays(tree, x, y):
 
 
 @OF_A_BOOL
-@settings(max_examples=150, deadline=None)
-@given(trees.filter(mentions), st.integers(1, 5), st.integers(1, 9), st.integers(-4, 2**62))
+@given_few(50, 150, trees.filter(mentions), st.integers(1, 5), st.integers(1, 9), st.integers(-4, 2**62))
 def test_a_function_has_pythons_values_or_is_refused_at_the_first_point_that_has_none(tree, rows, columns, start):
     start = start if start > 2**61 else start % 9 - 4
     box = ((0, rows), (start, start + columns))

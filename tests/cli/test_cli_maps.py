@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from commands import printed, refused
 from foreign_faults import FAULTS
-from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiers import given_few
 
 from simlayout.cli.fills import given as argument
 from simlayout.cli.fills import related
@@ -71,9 +71,8 @@ def test_what_is_no_map_is_one_line_that_names_the_fault_and_nothing_runs(capsys
     assert not list(folder.glob("out/*"))
 
 
-@settings(max_examples=300)
-@given(st.from_regex(r"map\((A|f16\[8,64\]|[a-z0-9,\[]{0,5})(, ?(box|swizzle|fill|type|x)=[0-9a-zBx]{0,6}){0,3}\)?",
-                     fullmatch=True))
+@given_few(75, 300, st.from_regex(
+    r"map\((A|f16\[8,64\]|[a-z0-9,\[]{0,5})(, ?(box|swizzle|fill|type|x)=[0-9a-zBx]{0,6}){0,3}\)?", fullmatch=True))
 def test_any_text_is_a_map_or_refused_in_one_line(text):
     generator = np.random.default_rng(0)
     try:

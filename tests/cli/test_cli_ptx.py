@@ -14,9 +14,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 from commands import answered, printed, refused
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from ptx_texts import TRANSPOSE, WRITE, compile_loop, module
+from tiers import given_few
 
 import simlayout.guide
 from simlayout.cli import main
@@ -409,9 +409,8 @@ def test_an_array_of_a_file_is_taken_as_it_is_and_bf16_survives_it(folder):
             argument(text, np.random.default_rng(0))
 
 
-@settings(max_examples=300)
-@given(st.text(max_size=40) | st.from_regex(r"[A-C]?=?(f16|s8|x)?\[?[0-9,]{0,4}\]?:?(normal|integers:[0-9]:-?[0-9])?",
-                                            fullmatch=True))
+@given_few(75, 300, st.text(max_size=40) | st.from_regex(
+    r"[A-C]?=?(f16|s8|x)?\[?[0-9,]{0,4}\]?:?(normal|integers:[0-9]:-?[0-9])?", fullmatch=True))
 def test_any_text_is_an_argument_or_refused_in_one_line(text):
     with suppress(SimlayoutError):
         made = argument(text, np.random.default_rng(0)).value

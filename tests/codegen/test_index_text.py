@@ -4,8 +4,8 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiers import given_few
 
 import simlayout as sl
 from simlayout.codegen import symbol
@@ -24,8 +24,7 @@ def index_texts(draw, depth=3):
     return f"({text})" if draw(st.booleans()) else text
 
 
-@settings(deadline=None, max_examples=200)
-@given(index_texts(), st.integers(0, 63), st.integers(0, 7))
+@given_few(60, 200, index_texts(), st.integers(0, 63), st.integers(0, 7))
 def test_an_index_text_means_what_python_means_on_ints_and_arrays(text, tid, k):
     try:
         got, = parse_index(text, ("tid", "k"))(tid, k)
@@ -97,8 +96,7 @@ for _name in ("__add__", "__sub__", "__mul__", "__and__", "__or__", "__xor__", "
     setattr(CInt, _name, of_int(_name))
 
 
-@settings(deadline=None, max_examples=200)
-@given(index_texts(), st.integers(0, 63), st.integers(0, 7))
+@given_few(60, 200, index_texts(), st.integers(0, 63), st.integers(0, 7))
 def test_an_index_text_of_c_means_what_c_means_or_is_refused(text, tid, k):
     text = text.replace("//", "/").replace("2147483647", "65535")
     try:
@@ -115,8 +113,7 @@ def test_what_c_leaves_open_or_does_otherwise_is_refused():
     assert parse_index("(tid - 8) // 4", ("tid",))(0) == (-2,)          # Python's own
 
 
-@settings(deadline=None, max_examples=300)
-@given(st.text(max_size=30) | st.text(alphabet="tidk0129+-*/%&|^<>(), =x_;~u\n", max_size=30))
+@given_few(75, 300, st.text(max_size=30) | st.text(alphabet="tidk0129+-*/%&|^<>(), =x_;~u\n", max_size=30))
 def test_no_text_gets_anything_but_a_function_or_a_parse_error(text):
     try:
         assert callable(parse_index(text, ("tid", "k")))

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiers import given_few
 
 from simlayout.codegen.printer import count_operations, cuda_body, python_body
 from simlayout.codegen.symbols import Expr, symbol
@@ -67,8 +68,7 @@ def run_python(expression):
     return scope["f"]
 
 
-@settings(max_examples=400, deadline=None)
-@given(programs(5))
+@given_few(100, 400, programs(5))
 def test_a_traced_index_function_has_the_values_of_the_function(program):
     want = evaluate(program, GRID)
     expression = evaluate(program, SYMBOLS)
@@ -76,8 +76,7 @@ def test_a_traced_index_function_has_the_values_of_the_function(program):
     assert np.array_equal(np.broadcast_to(got, want.shape), want)
 
 
-@settings(max_examples=200, deadline=None)
-@given(programs(5))
+@given_few(60, 200, programs(5))
 def test_a_symbols_range_and_bits_contain_every_value(program):
     want = evaluate(program, GRID)
     expression = evaluate(program, SYMBOLS)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiers import given_few
 
 import simlayout as sl
 from simlayout.algebra.translate import TritonSwizzle, rotations_like, tma_to_swizzle, triton_swizzles
@@ -58,8 +59,7 @@ def row_major(point, tile):
 
 # ---- what translates -------------------------------------------------------------------------------------------------
 
-@checked
-@given(tiles(), st.sampled_from(NOTATIONS), st.sampled_from(["f16", "f32", "e4m3"]))
+@given_few(50, 150, tiles(), st.sampled_from(NOTATIONS), st.sampled_from(["f16", "f32", "e4m3"]))
 def test_what_translates_is_the_same_offset_everywhere_and_so_is_its_text_read_back(asked, to, dtype):
     source, tile = asked
     try:
@@ -157,8 +157,7 @@ def test_a_refusal_says_why(text, to, why):
 
 # ---- round trips -----------------------------------------------------------------------------------------------------
 
-@checked
-@given(st.integers(1, 3), st.integers(0, 3), st.integers(0, 2), st.integers(0, 2), st.integers(1, 4))
+@given_few(40, 150, st.integers(1, 3), st.integers(0, 3), st.integers(0, 2), st.integers(0, 2), st.integers(1, 4))
 def test_a_swizzle_comes_back_from_every_notation_that_has_it(bits, base, gap, wider, taller):
     swizzle = sl.Swizzle(bits, base, bits + gap)
     columns = 1 << bits + base + wider
@@ -174,8 +173,7 @@ def test_a_swizzle_comes_back_from_every_notation_that_has_it(bits, base, gap, w
     assert {"cute", "f2", "formula"} <= seen
 
 
-@checked
-@given(rotations.filter(lambda r: r.chunk * r.count <= 8), st.integers(2, 12))
+@given_few(40, 150, rotations.filter(lambda r: r.chunk * r.count <= 8), st.integers(2, 12))
 def test_a_rotation_comes_back_from_its_formula(rotation, rows):
     tile = rotation @ sl.Layout.row_major(rows, 8)
     back = translate(translate(tile, "formula").result, "rotation", (rows, 8)).result

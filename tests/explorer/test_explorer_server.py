@@ -15,6 +15,7 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiers import given_few
 
 from simlayout.cli import main
 from simlayout.explorer import server as serving
@@ -73,8 +74,7 @@ STATES = st.fixed_dictionaries({}, optional={
     **{name: TEXTS for name in ("layout", "dtype", "op", "lanes", "domain", "arch")}, "index": st.integers(0, 99)})
 
 
-@given(st.binary(max_size=300) | VALUES.map(lambda v: json.dumps(v).encode()))
-@settings(max_examples=150, deadline=None)
+@given_few(50, 150, st.binary(max_size=300) | VALUES.map(lambda v: json.dumps(v).encode()))
 def test_arbitrary_bodies_are_refused_and_the_server_lives(server, body):
     status, found = posted(server, body)
     if status == 200:
@@ -83,8 +83,7 @@ def test_arbitrary_bodies_are_refused_and_the_server_lives(server, body):
         assert status in (400, 422) and found["error"]
 
 
-@given(STATES)
-@settings(max_examples=200, deadline=None)
+@given_few(60, 200, STATES)
 def test_arbitrary_texts_are_answered_or_refused_by_field(server, value):
     status, found = posted(server, value)
     answered = status == 200 and found["tile"]["offsets"]

@@ -95,7 +95,7 @@ def patterns(draw, row):
 
 
 @pytest.mark.parametrize(("chip", "name"), ROWS)
-@given_few(20, 5_000, data=st.data())
+@given_few(8, 5_000, data=st.data())
 def test_every_rule_equals_its_slow_twin(chip, name, data):
     row = instruction(name, chip)
     addresses, active = data.draw(patterns(row))
@@ -129,7 +129,7 @@ def test_cases_by_chance_equal_the_slow_twin(chip, name, cases):
 
 
 @pytest.mark.parametrize(("chip", "name"), ROWS)
-@given_few(10, 20_000, data=st.data())
+@given_few(4, 20_000, data=st.data())
 def test_the_phases_add_up_and_the_explanation_tells_them(chip, name, data):
     row = instruction(name, chip)
     addresses, active = data.draw(patterns(row))
@@ -141,7 +141,7 @@ def test_the_phases_add_up_and_the_explanation_tells_them(chip, name, data):
 
 
 @pytest.mark.parametrize(("chip", "name"), ROWS)
-@given_few(20, 10_000, data=st.data())
+@given_few(8, 10_000, data=st.data())
 def test_lanes_that_xor_are_counted_by_rank(chip, name, data):
     row = instruction(name, chip)
     bits = row.lanes.bit_length() - 1

@@ -9,8 +9,8 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 from accesses_kit import BANKED, LANE, crowd, faulty_accesses, many_accesses
-from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiers import given_few
 
 from simlayout.errors import AddressError
 from simlayout.hardware import ARCHES, INSTRUCTIONS, analyze
@@ -19,7 +19,6 @@ from simlayout.hardware.banks import model as banks
 from simlayout.hardware.banks.geometry import geometry
 from simlayout.hardware.tables.instructions import QUARTERS
 
-COMMON = settings(max_examples=150, deadline=None)
 PATHS = {"NumPy": sys.maxsize, "Numba": 0}
 """How many accesses `analyze` must get to count them with Numba."""
 
@@ -33,8 +32,7 @@ def on(path, *args, **named):
             return str(error)
 
 
-@COMMON
-@given(many_accesses(400), st.sampled_from((1, 100, 128, 300, 1 << 14)), st.sampled_from((1, 7, 256)))
+@given_few(50, 150, many_accesses(400), st.sampled_from((1, 100, 128, 300, 1 << 14)), st.sampled_from((1, 7, 256)))
 def test_numba_equals_numpy_whatever_the_chunks(accesses, fast_chunk, chunk):
     name, addresses, active = accesses
     with patch.object(fast, "_CHUNK", max(fast_chunk, len(addresses) // 20)), patch.object(banks, "_CHUNK", chunk):
@@ -61,8 +59,7 @@ def test_numba_counts_every_instruction_on_every_architecture():
         assert all(fast.can_count(INSTRUCTIONS[name], chip.shared_bytes_per_cta) for name in BANKED)
 
 
-@COMMON
-@given(faulty_accesses(300), st.sampled_from((1, 128, 1 << 14)), st.sampled_from((1, 7, 256)))
+@given_few(40, 150, faulty_accesses(300), st.sampled_from((1, 128, 1 << 14)), st.sampled_from((1, 7, 256)))
 def test_both_refuse_the_same_access_in_the_same_words(accesses, fast_chunk, chunk):
     name, addresses, active = accesses
     with patch.object(fast, "_CHUNK", max(fast_chunk, len(addresses) // 20)), patch.object(banks, "_CHUNK", chunk):

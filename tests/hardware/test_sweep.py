@@ -6,7 +6,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 from accesses_kit import BANKED, LANE, counted, crowd, faulty_accesses, many_accesses
-from hypothesis import given, settings
+from tiers import given_few
 
 from cuda_kernels.run.device import gpu_problem
 from simlayout import machine
@@ -15,8 +15,6 @@ from simlayout.hardware import INSTRUCTIONS, analyze
 from simlayout.hardware.banks import sweep, sweep_kernel
 from simlayout.hardware.banks.geometry import geometry
 from simlayout.hardware.banks.sweep import wavefronts_on_gpu
-
-COMMON = settings(max_examples=60, deadline=None)
 
 
 class CpuMachine(sweep.Gpu):
@@ -51,14 +49,12 @@ def machine_for_gpu(monkeypatch):
     monkeypatch.setattr(sweep, "_BLOCK", 64)
 
 
-@COMMON
-@given(many_accesses(12))
+@given_few(20, 60, many_accesses(12))
 def test_the_kernel_counts_what_the_model_counts(accesses):
     assert counted(wavefronts_on_gpu, *accesses) == counted(analyze, *accesses)
 
 
-@COMMON
-@given(faulty_accesses(12))
+@given_few(20, 60, faulty_accesses(12))
 def test_wrong_addresses_are_refused_in_the_words_of_analyze(accesses):
     with patch.object(sweep, "_CHUNK", 5):
         assert counted(wavefronts_on_gpu, *accesses) == counted(analyze, *accesses)

@@ -235,7 +235,7 @@ def launch(program, kernel, mode):
         together=program.together)
 
 
-@given_few(40, 2_000, st.integers(0, 2**32 - 1), st.sampled_from([proxies.PRUNE_AT, 2]))
+@given_few(15, 2_000, st.integers(0, 2**32 - 1), st.sampled_from([proxies.PRUNE_AT, 2]))
 def test_races_with_engines_in_shared_memory_are_those_of_the_twin(seed, kept):
     program = Program(random.Random(seed))
     lines, numbers = program.text()

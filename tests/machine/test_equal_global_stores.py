@@ -176,7 +176,7 @@ def test_of_many_equal_stores_that_ctas_have_released_none_is_forgotten_in_silen
 KINDS = [LOAD, STORE, STORE, STORE, STORE, STRONG_LOAD, STRONG_STORE, HAND, HAND, GIVE, GIVE, SYNC]
 
 
-@given_few(150, 30_000, st.integers(0, 2**32 - 1), st.sampled_from(SHAPES), st.sampled_from(LIMITS))
+@given_few(60, 30_000, st.integers(0, 2**32 - 1), st.sampled_from(SHAPES), st.sampled_from(LIMITS))
 def test_races_of_random_stores_of_few_values_are_those_of_the_twin(seed, shape, limits):
     program = program_of(random.Random(seed), KINDS, [1, 1, 1, 2], in_turn=shape == "alone")
     with pytest.MonkeyPatch.context() as patch:

@@ -203,6 +203,6 @@ def test_a_strong_read_before_a_warp_sync_and_one_of_another_size_behind_it_race
     assert races([*reads, (STRONG_STORE, 2, 0, 0, 2, 0)]) == {0}
 
 
-@given_few(100, 30_000, st.integers(0, 2**32 - 1))
+@given_few(40, 30_000, st.integers(0, 2**32 - 1))
 def test_races_of_random_stores_of_few_values_are_those_of_the_twin(seed):
     races(program_of(random.Random(seed), KINDS, [1, 1, 1, 2]))

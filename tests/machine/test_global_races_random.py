@@ -249,7 +249,7 @@ def test_races_in_global_memory_are_those_of_the_twin(shape, statements, limits)
     check(shape, statements, limits)
 
 
-@given_few(20, 1_300, handing_on(), st.sampled_from(LIMITS))
+@given_few(8, 1_300, handing_on(), st.sampled_from(LIMITS))
 def test_counters_order_ctas_that_run_one_after_the_other_as_the_twin_says(program, limits):
     check(*program, limits)
 

@@ -331,7 +331,7 @@ def same_as_twin(statements):
             run(kernel, 1, 32 * WARPS, shared_bytes=SIZE)
 
 
-@given_few(40, 1_500, KERNELS)
+@given_few(20, 1_500, KERNELS)
 def test_memory_and_hazards_are_those_of_the_twin(statements):
     same_as_twin(statements)
 

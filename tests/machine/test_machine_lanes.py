@@ -140,7 +140,7 @@ class Pointer(tuple):
         return Pointer((self[0], self[1] + distance))
 
 
-@given_few(20, 1_200, KERNELS, st.integers(0, 40), st.integers(0, 3))
+@given_few(10, 1_200, KERNELS, st.integers(0, 40), st.integers(0, 3))
 def test_32_lanes_at_once_compute_what_each_lane_computes_alone(body, n, m):
     kernel = written(body)
     out = np.zeros(64, np.int32)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiers import sweep_but
+from tiers import given_few, sweep_but
 
 from cuda_kernels.conformance.mma_cases import FLOAT_CLASSES, tiles
 from simlayout.numerics import mma, rule, tensor_op
@@ -175,8 +175,7 @@ def elements(name):
 
 
 @pytest.mark.parametrize("op_of_arch", sweep_but(FLOATING[::5], FLOATING), ids="-".join)
-@settings(max_examples=30, deadline=None)
-@given(data=st.data())
+@given_few(10, 30, data=st.data())
 def test_a_result_is_what_the_rule_says_in_integers(op_of_arch, data):
     name, arch = op_of_arch
     op = tensor_op(name, arch)
@@ -204,9 +203,8 @@ def raw(x):
     return np.ascontiguousarray(x).view(f"u{x.dtype.itemsize}").reshape(x.shape)
 
 
-@settings(max_examples=150, deadline=None)
-@given(*[st.lists(st.one_of(st.floats(), st.sampled_from([1.0, 2.0**-1074, 2.0**511, -0.0, 1 / 3]),
-                            st.floats(-2, 2)), min_size=4, max_size=4)] * 3)
+@given_few(50, 150, *[st.lists(st.one_of(st.floats(), st.sampled_from([1.0, 2.0**-1074, 2.0**511, -0.0, 1 / 3]),
+                                         st.floats(-2, 2)), min_size=4, max_size=4)] * 3)
 def test_an_fma_is_rounded_once(a, b, c):
     made = fma(*(np.array(x) for x in (a, b, c)))
     for found, x, y, z in zip(made.tolist(), a, b, c, strict=True):

@@ -4,8 +4,8 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiers import given_few
 
 from simlayout import Access, Layout, Rotation, SimlayoutError, Swizzle, VerificationError, verify
 from simlayout.proofs import Certificate, digest
@@ -314,8 +314,7 @@ def tiles(draw):
     return layout if layer is None else layer @ layout
 
 
-@settings(max_examples=200, deadline=None)
-@given(tiles())
+@given_few(70, 200, tiles())
 def test_one_to_one_is_what_a_dictionary_says(tile):
     rows, cols = tile.shape
     seen = {}
@@ -343,8 +342,7 @@ def stores_with_lanes(draw):
                   {"tid": 32, "i": trips}, "f32", excess=None), table, width
 
 
-@settings(max_examples=150, deadline=None)
-@given(stores_with_lanes())
+@given_few(50, 150, stores_with_lanes())
 def test_overlap_is_what_loops_over_lanes_and_bytes_say(case):
     access, table, width = case
     clashes = set()
@@ -377,8 +375,7 @@ def copies_and_loads(draw):
     return put, get
 
 
-@settings(max_examples=100, deadline=None)
-@given(copies_and_loads())
+@given_few(30, 100, copies_and_loads())
 def test_loads_meet_stores_exactly_if_a_simulated_memory_says_so(case):
     put, get = case
     if len(set(put.tile.offsets().tolist())) < 512 or len(set(get.tile.offsets().tolist())) < 512:

@@ -41,7 +41,7 @@ def straight_code(draw):
 
 
 @needs_tools
-@given_few(6, 600, straight_code())
+@given_few(3, 600, straight_code())
 def test_short_straight_code_makes_the_bits_of_what_ptxas_makes_of_it(code):
     body, outs = code
     text = kernel(body, outs)

@@ -7,8 +7,8 @@ import pytest
 
 pytest.importorskip("numba")
 
-from hypothesis import given
 from hypothesis import strategies as st
+from tiers import given_few
 
 import simlayout.machine.ptx.compiled.loop  # noqa: F401  (at hand from the first launch on)
 from simlayout.errors import HazardError, MachineError
@@ -129,7 +129,7 @@ def in_one_step(attempt, program, compiled):
     return attempt()
 
 
-@given(programs(), st.sampled_from([32, 64, 96, 40]), st.integers(1, 3))
+@given_few(15, 2_000, programs(), st.sampled_from([32, 64, 96, 40]), st.integers(1, 3))
 def test_what_is_told_in_two_steps_is_what_the_shadows_tell(text, block, ctas):
     two = outcome(text, block, ctas)
     with pytest.MonkeyPatch.context() as patch:
@@ -137,7 +137,7 @@ def test_what_is_told_in_two_steps_is_what_the_shadows_tell(text, block, ctas):
         assert two == outcome(text, block, ctas)
 
 
-@given(programs(), st.sampled_from([32, 64]))
+@given_few(15, 2_000, programs(), st.sampled_from([32, 64]))
 def test_what_is_raised_too(text, block):
     two = outcome(text, block, 2, "raise")
     with pytest.MonkeyPatch.context() as patch:

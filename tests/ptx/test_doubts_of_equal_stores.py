@@ -160,7 +160,7 @@ def programs(draw):
     return FILE + "".join(lines) + "    ret;\n}\n"
 
 
-@given_few(150, 6000, programs(), st.sampled_from([32, 64, 96, 40]), st.integers(1, 3), st.sampled_from(["report", "raise"]))
+@given_few(40, 6000, programs(), st.sampled_from([32, 64, 96, 40]), st.integers(1, 3), st.sampled_from(["report", "raise"]))
 def test_what_is_told_and_noted_of_equal_stores_in_two_steps_is_what_the_shadows_tell(text, block, ctas, hazards):
     two = outcome(text, block, ctas, hazards)
     with pytest.MonkeyPatch.context() as patch:

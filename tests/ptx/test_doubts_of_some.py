@@ -25,7 +25,7 @@ def launched(text, block, ctas=CTAS, hazards="report"):
         return str(error)
 
 
-@given_few(90, 2000, programs(), st.sampled_from([32, 64, 40]), st.sampled_from([1, 3, CTAS]), st.booleans())
+@given_few(25, 2000, programs(), st.sampled_from([32, 64, 40]), st.sampled_from([1, 3, CTAS]), st.booleans())
 def test_hazards_of_a_part_are_among_those_of_the_whole_and_each_has_a_line_that_is_told(text, block, ctas, only_shared):
     text = "\n".join(line for line in text.split("\n") if not (only_shared and "st.global" in line))
     with pytest.MonkeyPatch.context() as patch:

@@ -16,7 +16,7 @@ from simlayout.machine.ptx.parser.tokens import Tokens
 CHANGES = ("cut", "delete", "repeat", "swap", "move", "from another", "character")
 
 
-@given_few(30, 1_500, modules())
+@given_few(12, 1_500, modules())
 def test_a_module_that_is_printed_is_read_back(module):
     assert without_places(parse(printed(module))) == module
 

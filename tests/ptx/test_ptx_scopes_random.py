@@ -111,7 +111,7 @@ def found_in(program, shape):
     return {byte for hazard in found for byte in hazard.bytes}
 
 
-@given_few(200, 8_000, st.integers(0, 2**32 - 1), st.sampled_from(SHAPES))
+@given_few(70, 8_000, st.integers(0, 2**32 - 1), st.sampled_from(SHAPES))
 def test_races_of_random_scopes_and_sizes_are_those_of_the_twin(seed, shape):
     program = program_of(random.Random(seed), shape)
     assert found_in(program, shape) == racing(program, shape)

@@ -91,7 +91,7 @@ def test_lanes_that_carry_are_decided_too(data, wide):
     assert found.bound <= tried.min() <= found.least and (found.bound == 0) == (tried.min() == 0)
 
 
-@given_few(5, 300, st.data(), st.booleans())
+@given_few(3, 300, st.data(), st.booleans())
 def test_copies_that_count_lines_are_never_promised_too_little(data, xor):
     tile = sl.Layout(128)
     access = from_table("any", "cp.async.cg.16", tile, data.draw(tables("cp.async.cg.16", xor)))

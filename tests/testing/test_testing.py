@@ -38,7 +38,7 @@ def failure(assertion, *args, **options):
 
 # ---- assert_conflict_free --------------------------------------------------------------------------------------------
 
-@given_few(50, 2_500, st.data(), names)
+@given_few(25, 2_500, st.data(), names)
 def test_an_access_fails_exactly_where_lanes_wait_and_the_two_named_are_such(data, name):
     row = instruction(name)
     given_, mask = data.draw(testing.addresses(name, max_accesses=2)), data.draw(testing.lane_masks(name))
@@ -143,8 +143,7 @@ def test_a_failure_names_the_access_its_lanes_their_coordinates_and_banks():
     assert (str(again), again.counterexample) == (text, found)
 
 
-@COMMON
-@given(testing.accesses(kinds=("padded", "swizzled")), st.data())
+@given_few(30, 100, testing.accesses(kinds=("padded", "swizzled")), st.data())
 def test_what_a_failure_says_of_an_access_is_what_its_functions_give(access, data):
     mask = data.draw(testing.lane_masks(access.instruction))
     try:

@@ -60,8 +60,8 @@ def test_swizzles_and_rotations_are_permutations(swizzle, chunked, rotation):
     assert sorted(rotation(np.arange(size)).tolist()) == list(range(size))
 
 
-@COMMON
-@given(st.data(), st.sampled_from(["f16", "f32", "s8", "f64"]), st.sampled_from(["plain", "padded", "rotated", "swizzled"]))
+@given_few(35, 100, st.data(), st.sampled_from(["f16", "f32", "s8", "f64"]),
+           st.sampled_from(["plain", "padded", "rotated", "swizzled"]))
 def test_a_tile_fits_is_one_to_one_and_keeps_chunks_of_16_bytes_whole(data, dtype, kind):
     tile = data.draw(testing.tiles(dtype, kinds=(kind,), max_bytes=8192))
     size, offsets = sl.dtype_of(dtype).bytes, tile.offsets()
@@ -74,7 +74,7 @@ def test_a_tile_fits_is_one_to_one_and_keeps_chunks_of_16_bytes_whole(data, dtyp
             sl.verify(natural_access(tile, name, dtype))
 
 
-@given_few(60, 3_000, st.data(), names)
+@given_few(30, 3_000, st.data(), names)
 def test_addresses_are_those_that_the_instruction_takes(data, name):
     top = data.draw(st.sampled_from([instruction(name).bytes, 512, 48 * 1024]))
     patterns = data.draw(st.none() | st.sampled_from([[p] for p in PATTERNS]))
@@ -105,8 +105,7 @@ def test_masks_are_masks(least, data):
     assert data.draw(testing.lane_masks("stmatrix.x2", min_active=least)).all()
 
 
-@COMMON
-@given(testing.accesses(), testing.accesses(excess=0))
+@given_few(30, 100, testing.accesses(), testing.accesses(excess=0))
 def test_an_access_is_proved_and_one_that_declares_no_excess_is_refused_for_conflicts_alone(access, strict):
     assert sl.verify(access).excess == int(access.analyze().excess.sum())
     if strict.analyze().excess.any():
