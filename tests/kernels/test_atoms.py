@@ -177,7 +177,7 @@ def test_every_case_gives_the_exact_product_and_costs_what_was_predicted(case):
     assert_exact_and_as_predicted(case, 33, 9, 21)
 
 
-@pytest.mark.parametrize("shape", EDGES, ids=str)
+@pytest.mark.parametrize("shape", sweep_but([EDGES[0], EDGES[4]], EDGES), ids=str)
 @pytest.mark.parametrize("a_major, b_major", ["KK", "KN", "MK", "MN"])
 def test_edges_are_right_in_every_storage_order(a_major, b_major, shape):
     assert_exact_and_as_predicted(Atoms("m16n8k16", (1, 2, 1), a_major, b_major), *shape)

@@ -280,7 +280,7 @@ def configurations(draw):
 
 @pytest.mark.slow
 @cut_small_tiles()
-@settings(max_examples=6, phases=[Phase.generate], deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=4, phases=[Phase.generate], deadline=None, suppress_health_check=list(HealthCheck))
 @given(configurations(), st.integers(1, 150), st.integers(1, 150), st.integers(1, 280), st.sampled_from([(1, 1), (2, 1)]))
 def test_any_configuration_gives_the_bits_of_the_arithmetic(configured, M, N, K, matrices):
     config, sms = configured

@@ -145,11 +145,17 @@ def test_what_is_no_kernel_is_refused_with_where_kernels_are(kernel):
         run(kernel, HALF, HALF.T, device="cpu")
 
 
-@pytest.mark.parametrize("of_a, of_b", [
-    (lambda x: x, lambda x: x), (lambda x: x[::-1], lambda x: x[:, ::-1]), (lambda x: x.T.copy().T, lambda x: x.T.copy().T),
-    (lambda x: np.lib.stride_tricks.as_strided(x, x.shape, (2, 2)), lambda x: x), (lambda x: x[None], lambda x: x)])
+STRIDES = {
+    "as they are": (lambda x: x, lambda x: x), "backwards": (lambda x: x[::-1], lambda x: x[:, ::-1]),
+    "by columns": (lambda x: x.T.copy().T, lambda x: x.T.copy().T),
+    "one in another": (lambda x: np.lib.stride_tricks.as_strided(x, x.shape, (2, 2)), lambda x: x),
+    "several": (lambda x: x[None], lambda x: x)}
+
+
+@pytest.mark.parametrize("strides", sweep_but(["backwards", "one in another"], STRIDES))
 @pytest.mark.parametrize("name", ["mma_permuted", "warptile", "wgmma_tma"])
-def test_matrices_of_any_strides_are_multiplied_by_numpys_rules(name, of_a, of_b):
+def test_matrices_of_any_strides_are_multiplied_by_numpys_rules(name, strides):
+    of_a, of_b = STRIDES[strides]
     a, b = (np.random.default_rng(0).integers(-1, 2, shape) for shape in ((16, 32), (32, 24)))
     a, b = (of(rounded(KERNELS[name].dtypes[0], x.astype(np.float32))) for of, x in ((of_a, a), (of_b, b)))
     c = run(KERNELS[name], a, b, device="cpu").c

@@ -156,7 +156,7 @@ KINDS = {
 """Configuration, rows of the groups, columns."""
 
 
-@pytest.mark.parametrize("kind", sweep_but(["rows", "columns", "consumers without rows", "two consumers in turns"], KINDS))
+@pytest.mark.parametrize("kind", sweep_but(["columns", "consumers without rows"], KINDS))
 def test_each_group_has_the_bits_of_its_own_product_and_rows_behind_the_last_are_left(kind):
     config, sizes, across = KINDS[kind]
     rows, groups, offsets = operands(config, sizes, 5, across, 136)
@@ -182,7 +182,7 @@ SCALED = {
 }
 
 
-@pytest.mark.parametrize("kind", sweep_but(["lines, columns", "blocks, consumers without rows", "integers, lines"], SCALED))
+@pytest.mark.parametrize("kind", sweep_but(["blocks, consumers without rows", "integers, lines"], SCALED))
 def test_scales_of_rows_and_of_each_groups_columns_are_those_of_the_groups_own_product(kind):
     config, sizes = SCALED[kind]
     rows, groups, offsets = operands(config, sizes, 5, 72, 272)
@@ -249,7 +249,7 @@ DIRECT = {"wide": (256, 184, 3, "N", "bf16"), "in turns": (128, 184, 5, "N", "f3
 
 
 @needs_tools
-@pytest.mark.parametrize("kind", sweep_but(["columns"], DIRECT))
+@pytest.mark.parametrize("kind", sweep_but([], DIRECT))
 def test_nothing_spills_of_two_bands_that_are_stored_directly(kind, tmp_path):
     tile_m, tile_n, stages, c_major, out = DIRECT[kind]
     config = Hopper(tile_m, tile_n, stages, bands=2, pingpong=kind == "in turns", c_major=c_major, dtype="bf16", out=out,

@@ -98,7 +98,7 @@ def product(case):
     return kernel_of(KINDS[case]), operands_of(KINDS[case])
 
 
-@pytest.mark.parametrize("case", sweep_but(["wgmma_tma", "clusters", "cut", "slices", "lines", "groups, blocks", 2, 8],
+@pytest.mark.parametrize("case", sweep_but(["wgmma_tma", "clusters", "slices", "groups, blocks", 8],
                                            [*KINDS, *range(len(CASES))]))
 @cut_small_tiles()
 def test_nothing_is_read_or_written_before_a_kernel_ahead_has_ended_and_every_cta_waits_for_that(case, monkeypatch):

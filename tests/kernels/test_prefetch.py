@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from cut_tiles import assert_cut, cut_small_tiles
 from test_grouped_kernels import compiled_config
+from tiers import sweep_but
 
 from cuda_kernels.build.compile import ptx
 from cuda_kernels.intrinsics.instruction import Instruction
@@ -43,13 +44,16 @@ def moved(monkeypatch, config, M=M, N=N, K=K, matrices=(), sms=MANY):
     return fetched, loaded
 
 
-@pytest.mark.parametrize("options", [
-    {}, {"cluster_m": 2}, {"cluster_m": 2, "cluster_n": 2}, {"major": "MN"}, {"major": "MN", "cluster_n": 2},
-    {"producer": 1}, {"slices": 2}, {"split": True}, {"c_major": "M"}], ids=str)
+OPTIONS = [{}, {"cluster_m": 2}, {"cluster_m": 2, "cluster_n": 2}, {"major": "MN"}, {"major": "MN", "cluster_n": 2},
+           {"producer": 1}, {"slices": 2}, {"split": True}, {"c_major": "M"}]
+
+
+@pytest.mark.parametrize("options", sweep_but([OPTIONS[i] for i in (2, 3, 6, 7)], OPTIONS), ids=str)
 @cut_small_tiles()
 def test_ctas_fetch_the_first_steps_of_what_they_load_each_box_once(monkeypatch, options):
-    major = options.pop("major", "K")
-    config = Hopper(tile_m=64, tile_n=64, stages=3, a_major=major, b_major=major, **options)
+    major = options.get("major", "K")
+    others = {name: value for name, value in options.items() if name != "major"}
+    config = Hopper(tile_m=64, tile_n=64, stages=3, a_major=major, b_major=major, **others)
     fetched, loaded = moved(monkeypatch, config, sms=CUT)
     steps, along_k = K // config.depth // assert_cut(config, M, N, K, CUT), 1 if major == "K" else 2
     first = [box for box in loaded if box[along_k] // config.depth % steps < prefetch.AHEAD]
@@ -57,20 +61,27 @@ def test_ctas_fetch_the_first_steps_of_what_they_load_each_box_once(monkeypatch,
     assert fetched == Counter(first)
 
 
-@pytest.mark.parametrize("options, sizes", [
-    ({}, dict(N=64)), ({}, dict(M=64)), ({}, dict(K=40)), ({"slices": 2}, dict(K=128)), ({}, dict(matrices=(3,))),
-    ({"cluster_m": 2}, dict(K=64, matrices=(2,)))], ids=str)
+EDGES = [({}, dict(N=64)), ({}, dict(M=64)), ({}, dict(K=40)), ({"slices": 2}, dict(K=128)), ({}, dict(matrices=(3,))),
+         ({"cluster_m": 2}, dict(K=64, matrices=(2,)))]
+
+
+@pytest.mark.parametrize("edge", sweep_but([*EDGES[:3], EDGES[5]], EDGES), ids=str)
 def test_one_row_or_column_of_tiles_one_step_and_batches_with_a_b_in_common_are_fetched_as_they_are_loaded(
-        monkeypatch, options, sizes):
+        monkeypatch, edge):
+    options, sizes = edge
     config = Hopper(tile_m=64, tile_n=64, stages=3, **options)
     fetched, loaded = moved(monkeypatch, config, **sizes)
     steps = -(-sizes.get("K", K) // config.depth) // config.slices
     assert fetched and set(fetched) == {box for box in loaded if box[1] // config.depth % steps < prefetch.AHEAD}
 
 
-@pytest.mark.parametrize("config, boxes", [
-    (Hopper(64, 64, 4, cluster_m=2), 2), (Hopper(a_major="MN"), 3), (compiled_config("few"), 0)], ids=["K", "MN", "grouped"])
-def test_all_is_fetched_before_the_kernel_ahead_is_waited_for(config, boxes):
+COMPILED = {"K": (Hopper(64, 64, 4, cluster_m=2), 2), "MN": (Hopper(a_major="MN"), 3),
+            "grouped": (compiled_config("few"), 0)}
+
+
+@pytest.mark.parametrize("case", sweep_but(["K"], COMPILED))
+def test_all_is_fetched_before_the_kernel_ahead_is_waited_for(case):
+    config, boxes = COMPILED[case]
     of_boxes = ptx(kernel_of(config)).split("cp.async.bulk.prefetch.tensor")
     assert len(of_boxes) - 1 == boxes
     assert "griddepcontrol.wait" in of_boxes[-1] and not any("griddepcontrol.wait" in before for before in of_boxes[:-1])

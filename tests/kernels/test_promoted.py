@@ -1,7 +1,7 @@
 """Kernels of integers, and of 8-bit types with scales for every 128 of K: the bits of C on the CPU machine beside a slow
 twin, what their options must be, and what arrays of scales mean."""
 
-from itertools import pairwise
+from itertools import pairwise, product
 
 import ml_dtypes
 import numpy as np
@@ -9,6 +9,7 @@ import pytest
 from cut_tiles import SMS, assert_cut, cut_small_tiles
 from hypothesis import given
 from hypothesis import strategies as st
+from tiers import sweep_but
 
 from cuda_kernels.intrinsics import laneid, mbarrier_arrive_if, mbarrier_wait, s32, u32
 from cuda_kernels.kernels.hopper import pipeline, producer, promote, wgmma_persistent
@@ -40,10 +41,11 @@ def values(rng, dtype, shape):
     return rng.integers(*TYPES[dtype].limits, shape, endpoint=True).astype(NUMPY[dtype])
 
 
-@pytest.mark.parametrize("options", INTEGERS, ids=str)
-@pytest.mark.parametrize("scaled", ["", "lines"])
+@pytest.mark.parametrize("case", sweep_but([(0, ""), (1, "lines"), (2, "lines"), (4, ""), (6, "")],
+                                           product(range(len(INTEGERS)), ["", "lines"])), ids=str)
 @cut_small_tiles()
-def test_products_of_integers_are_exact_and_rounded_by_way_of_float32_where_c_is_of_floats(options, scaled):
+def test_products_of_integers_are_exact_and_rounded_by_way_of_float32_where_c_is_of_floats(case):
+    options, scaled = INTEGERS[case[0]], case[1]
     if scaled and (options["out"] == "s32" or "body" in options):
         options = options | dict(out="f32", store="direct") if "body" not in options else pytest.skip("it has no scales")
     M, N, K = 130, 72, 272
@@ -64,7 +66,7 @@ def test_products_of_integers_are_exact_and_rounded_by_way_of_float32_where_c_is
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", [{}, dict(split=True)], ids=str)
+@pytest.mark.parametrize("options", sweep_but([{}], [{}, dict(split=True)]), ids=str)
 @cut_small_tiles()
 def test_a_sum_that_32_bits_do_not_hold_wraps(options):
     K = 33_152                                           # 259 stages of 128
@@ -93,7 +95,7 @@ def promoted(a, b, scale_a, scale_b, name):
     return sums
 
 
-@pytest.mark.parametrize("options", BLOCKS, ids=str)
+@pytest.mark.parametrize("options", sweep_but(BLOCKS[:4], BLOCKS), ids=str)
 @cut_small_tiles()
 def test_products_with_scales_of_blocks_have_the_bits_of_short_sums_that_fmas_add_up(options):
     M, N, K = 200, 72, 432
@@ -188,7 +190,7 @@ def freed_early(cluster):
     return wait_and_free
 
 
-@pytest.mark.parametrize("cluster", [dict(), dict(cluster_m=2), dict(cluster_n=2)], ids=str)
+@pytest.mark.parametrize("cluster", sweep_but([{}, dict(cluster_n=2)], [{}, dict(cluster_m=2), dict(cluster_n=2)]), ids=str)
 @pytest.mark.parametrize("fault, told", [
     ("", None), ("copies", "early read"), ("lanes", "write after read"), ("early", "write after read")])
 def test_the_machine_tells_of_scales_that_are_copied_while_a_consumer_reads_them(monkeypatch, fault, told, cluster):

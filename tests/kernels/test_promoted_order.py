@@ -74,9 +74,11 @@ def assert_made(case):
 
 
 PAIRS = [(case, order) for case in PRODUCTS for order in (*ORDERS, "any", "another")]
+FEW = [("one consumer", "any"), ("two", "any"), ("slices", "any"), ("groups", "a warp of each ahead"),
+       ("groups", "the producer behind"), ("groups", "scales behind")]
 
 
-@pytest.mark.parametrize("pair", sweep_but([p for p in PAIRS if p[0] == "groups" or p[1] == "any"], PAIRS), ids=str)
+@pytest.mark.parametrize("pair", sweep_but(FEW, PAIRS), ids=str)
 @cut_small_tiles()
 def test_every_wait_is_for_its_own_stage_whichever_warp_runs_ahead(pair, monkeypatch):
     (case, order), source = pair, random.Random(str(pair))

@@ -70,7 +70,7 @@ def assert_executes_what_was_predicted(trace, M, N, K):
 
 # ---- on the CPU machine ---------------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("shape", sweep_but(SHAPES[:2], SHAPES), ids=str)
+@pytest.mark.parametrize("shape", sweep_but(SHAPES[2:4], SHAPES), ids=str)
 def test_c_is_right_without_hazards_and_executes_what_was_predicted(shape):
     a, b = inputs(*shape)
     done = run(KERNEL, a, b, device="cpu", hazards="report")
@@ -80,7 +80,7 @@ def test_c_is_right_without_hazards_and_executes_what_was_predicted(shape):
     assert_executes_what_was_predicted(done.trace, *shape)
 
 
-@pytest.mark.parametrize("shape", [(BLOCK, BLOCK, CHUNK_K), (130, 66, 35)], ids=str)
+@pytest.mark.parametrize("shape", sweep_but([(BLOCK, BLOCK, CHUNK_K)], [(BLOCK, BLOCK, CHUNK_K), (130, 66, 35)]), ids=str)
 def test_small_integers_are_multiplied_exactly(shape):
     M, N, K = shape
     generator = np.random.default_rng(1)
@@ -91,7 +91,7 @@ def test_small_integers_are_multiplied_exactly(shape):
 
 
 @pytest.mark.slow
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=3, deadline=None)
 @given(M=st.integers(1, 40), N=st.integers(1, 40), K=st.integers(1, 34), lead_a=st.integers(0, 5), lead_b=st.integers(0, 5),
        first_a=st.integers(0, 5), first_b=st.integers(0, 5))
 @example(M=9, N=132, K=20, lead_a=4, lead_b=4, first_a=4, first_b=4)       # rows that start on 8 bytes, and not on 16
