@@ -25,12 +25,17 @@ def kernel(body, outs):
     return HEAD + loads + body + stores + "ret;\n}\n"
 
 
-def machine_code(text, folder):
-    """The instructions that ptxas makes of PTX, ["DADD R4, R2, -R6", ...]."""
-    (folder / "k.ptx").write_text(text)
+def machine_code(texts, folder):
+    """The instructions that ptxas makes of each `kernel`, [["DADD R4, R2, -R6", ...], ...]: of all in one file, because a
+    start of it takes much longer than such a kernel."""
+    head, _, _ = HEAD.partition(".visible")
+    entries = [text.removeprefix(head).replace(" k(", f" k{i}(", 1) for i, text in enumerate(texts)]
+    (folder / "k.ptx").write_text(head + "".join(entries))
     subprocess.run([PTXAS, f"-arch={ARCH}", "-o", folder / "k.cubin", folder / "k.ptx"], check=True)
     listing = subprocess.run([CUOBJDUMP, "-sass", folder / "k.cubin"], capture_output=True, text=True, check=True).stdout
-    return [line.strip() for line in re.findall(r"/\*[0-9a-f]{4,}\*/\s+([^;]*);", listing)]
+    parts = re.split(r"^\s*Function : k(\d+)", listing, flags=re.M)
+    found = {int(number): part for number, part in zip(parts[1::2], parts[2::2], strict=True)}
+    return [[line.strip() for line in re.findall(r"/\*[0-9a-f]{4,}\*/\s+([^;]*);", found[i])] for i in range(len(texts))]
 
 
 def stored(lines, numbers):

@@ -46,7 +46,7 @@ def test_short_straight_code_makes_the_bits_of_what_ptxas_makes_of_it(code):
     body, outs = code
     text = kernel(body, outs)
     with TemporaryDirectory() as folder:
-        theirs = stored(machine_code(text, Path(folder)), NUMBERS)
+        theirs = stored(*machine_code([text], Path(folder)), NUMBERS)
     ours = on_the_machine(text, len(outs))
     assert {at: ours[at] for at in theirs} == theirs and len(theirs) == len(outs)
 
@@ -70,13 +70,19 @@ OPCODES = {
 }
 
 
+@pytest.fixture(scope="module")
+def made_of_each(tmp_path_factory):
+    """{body: the instructions that ptxas makes of it}, from one file."""
+    listed = machine_code([kernel(body + "\n", [9]) for body in OPCODES], tmp_path_factory.mktemp("fused"))
+    return dict(zip(OPCODES, listed, strict=True))
+
+
 @needs_tools
 @pytest.mark.parametrize("body", OPCODES)
-def test_what_ptxas_fuses_beside_branches_is_fused(body, tmp_path):
-    text = kernel(body + "\n", [9])
-    theirs = [re.sub(r"@!?U?P\w+ ", "", line).split()[0] for line in machine_code(text, tmp_path)]
+def test_what_ptxas_fuses_beside_branches_is_fused(body, made_of_each):
+    theirs = [re.sub(r"@!?U?P\w+ ", "", line).split()[0] for line in made_of_each[body]]
     assert tuple(theirs.count(opcode) for opcode in ("DFMA", "DMUL", "DADD")) == OPCODES[body]
-    function, = parse(text).functions.values()
+    function, = parse(kernel(body + "\n", [9])).functions.values()
     ours = [getattr(statement, "opcode", "") for statement in contracted(without_marks(function).body)]
     assert (ours.count("fma"), ours.count("mul"), ours.count("add") + ours.count("sub")) == OPCODES[body]
 

@@ -10,28 +10,27 @@ from places import ROOT
 
 pytest.importorskip("numba")
 
-PROGRAM = """
-import os, sys
-from pathlib import Path
+PROGRAM = """import sys
 import simlayout.jit as j
-if sys.argv[1:]:
-    j.source_stamp = lambda: (float(sys.argv[1]), 1)
-from simlayout.machine.ptx.compiled.noted import count_touched
-import numpy as np
-count_touched(np.zeros((1, 32), np.int64), np.zeros(1, np.uint32), np.zeros((1, 2), np.int64))
-print(sum(count_touched.stats.cache_hits.values()), sum(count_touched.stats.cache_misses.values()))
+j.source_stamp = lambda: (float(sys.argv[1]), 1)
+@j.jit
+def twice(x):
+    return 2 * x
+twice(3)
+print(sum(twice.stats.cache_hits.values()), sum(twice.stats.cache_misses.values()))
 """
 
 
-def hits(folder, *stamp):
-    """(times that compiled code was found, that it was not) in a new process."""
-    done = subprocess.run([sys.executable, "-c", PROGRAM, *stamp], capture_output=True, text=True, check=True,
-                          env=os.environ | {"NUMBA_CACHE_DIR": str(folder)})
+def hits(folder, stamp):
+    """(times that compiled code was found, that it was not) in a new process, with sources of some stamp."""
+    done = subprocess.run([sys.executable, "own.py", stamp], capture_output=True, text=True, check=True, cwd=folder,
+                          env=os.environ | {"NUMBA_CACHE_DIR": str(folder / "kept"), "PYTHONPATH": str(ROOT)})
     return tuple(map(int, done.stdout.split()))
 
 
 @pytest.mark.slow
 def test_compiled_code_is_found_until_a_source_changes(tmp_path):
+    (tmp_path / "own.py").write_text(PROGRAM)
     assert hits(tmp_path, "1") == (0, 1)
     assert hits(tmp_path, "1") == (1, 0)
     assert hits(tmp_path, "2") == (0, 1)
