@@ -7,6 +7,7 @@ import pytest
 from algebra_kit import Symbol, checked, coordinates_of, injective_layouts, layouts, strided, values_of
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from tiers import given_few
 
 from simlayout.algebra import (
     Composed,
@@ -31,8 +32,7 @@ from simlayout.errors import LayoutError, SimlayoutError
 # ---- layouts --------------------------------------------------------------------------------------------------------
 
 
-@checked
-@given(layouts())
+@given_few(40, 100, layouts())
 def test_a_layout_is_the_dot_product_of_coordinate_and_stride(layout):
     values = values_of(layout)
     assert [layout(c) for c in coordinates_of(layout.shape)] == values
@@ -42,8 +42,7 @@ def test_a_layout_is_the_dot_product_of_coordinate_and_stride(layout):
     assert layout.cosize == max(values) + 1
 
 
-@checked
-@given(layouts())
+@given_few(40, 100, layouts())
 def test_each_mode_may_be_given_as_one_linear_index(layout):
     columns = layout.coordinates()
     assert len(columns) == layout.rank == len(layout)
@@ -51,8 +50,7 @@ def test_each_mode_may_be_given_as_one_linear_index(layout):
     assert np.array_equal(sum(mode(c) for mode, c in zip(layout, columns, strict=True)), layout.offsets())
 
 
-@checked
-@given(layouts(), st.data())
+@given_few(40, 100, layouts(), st.data())
 def test_ints_arrays_and_symbols_give_the_same_offsets(layout, data):
     i = data.draw(st.integers(0, 3 * layout.size))
     assert layout(np.array([i, i]))[0] == layout(np.int32(i)) == layout(Symbol(lambda: i)).evaluate() == layout(i)
@@ -164,8 +162,7 @@ def test_composition_goes_mode_by_mode_through_a_tuple_of_tilers():
     assert composition(layout, (3,)) == make_layout(Layout(3, 59), layout[1])
 
 
-@checked
-@given(layouts(), layouts((0, 1, 2, 3, 4, 6, 8, 12, 16, 24)))
+@given_few(40, 100, layouts(), layouts((0, 1, 2, 3, 4, 6, 8, 12, 16, 24)))
 def test_a_composition_is_the_composed_function_or_refused(outer, inner):
     try:
         composed = outer @ inner
@@ -216,8 +213,7 @@ def test_complements_are_those_of_the_cute_documentation(layout, cotarget, expec
     assert made == parse(expected) or made.size == 1
 
 
-@checked
-@given(injective_layouts(), st.integers(1, 300))
+@given_few(40, 100, injective_layouts(), st.integers(1, 300))
 def test_a_layout_and_its_complement_reach_every_offset_once(layout, cotarget):
     rest = complement(layout, cotarget)
     reached = sorted(values_of(make_layout(layout, rest)))
@@ -237,8 +233,7 @@ def test_a_complement_is_exact_or_refused(layout, cotarget):
     assert set(values_of(layout)).isdisjoint(set(values_of(rest)) - {0})
 
 
-@checked
-@given(layouts(), injective_layouts())
+@given_few(40, 100, layouts(), injective_layouts())
 def test_a_division_is_the_layout_seen_through_tile_and_tiles(layout, tiler):
     try:
         divided = logical_divide(layout, tiler)
@@ -278,8 +273,7 @@ def test_products_are_those_of_the_cute_documentation(block, tiler, expected):
     assert str(logical_product(parse(block), parse(tiler))) == expected
 
 
-@checked
-@given(injective_layouts(), injective_layouts())
+@given_few(40, 100, injective_layouts(), injective_layouts())
 def test_a_product_repeats_the_block_without_overlap(block, tiler):
     assume(block.size * tiler.size <= 3000)
     try:

@@ -12,8 +12,8 @@ from itertools import accumulate
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiers import given_few
 
 import simlayout as sl
 from simlayout.cli import main, registry
@@ -100,9 +100,8 @@ def test_tiles_of_one_mode_and_of_nested_modes_are_drawn_by_rows_and_columns():
     assert (nested["rows"], nested["columns"], ints_of(nested["offsets"])) == (16, 64, list(range(1024)))
 
 
-@given(st.integers(0, 5), st.integers(0, 6), st.integers(-7, 7),
-       st.sampled_from([TILE, f"Sw<1,3,4> o {TILE}", "(64,16):(1,64)"]))
-@settings(max_examples=60, deadline=None)
+@given_few(25, 60, st.integers(0, 5), st.integers(0, 6), st.integers(-7, 7),
+           st.sampled_from([TILE, f"Sw<1,3,4> o {TILE}", "(64,16):(1,64)"]))
 def test_the_sliders_read_back_the_swizzle_that_they_wrote(b, m, s, base):
     text = f"Sw<{b},{m},{s}> o {base}"
     try:
@@ -232,7 +231,7 @@ JSON = st.recursive(st.none() | st.booleans() | NUMBERS | st.text() | LISTS, lam
     st.text("ab"), inner) | st.lists(st.fixed_dictionaries({"a": inner, "b": NUMBERS})), max_leaves=20)
 
 
-@given(JSON)
+@given_few(20, 500, JSON)
 def test_what_is_packed_unfolds_to_itself(value):
     text = zlib.decompress(base64.b64decode(packed(value)), -zlib.MAX_WBITS)
     assert unfolded(json.loads(text)) == value

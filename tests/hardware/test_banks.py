@@ -4,15 +4,14 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiers import given_few
 
 from simlayout.errors import AddressError, InstructionError
 from simlayout.hardware import ARCHES, INSTRUCTIONS, analyze, arch_of, instruction
 from simlayout.hardware.banks import model as banks
 
 LANE = np.arange(32)
-COMMON = settings(max_examples=150, deadline=None)
 BANKED = sorted(name for name, row in INSTRUCTIONS.items() if row.rule == "banks")
 """The others have a test file each: test_copies.py and test_retries.py."""
 
@@ -74,8 +73,7 @@ def accesses(draw):
     return name, addresses, active
 
 
-@COMMON
-@given(accesses())
+@given_few(60, 150, accesses())
 def test_the_model_equals_the_slow_twin(access):
     name, addresses, active = access
     result = analyze(name, addresses, active)
@@ -100,8 +98,7 @@ def test_every_instruction_equals_the_slow_twin_on_random_and_paired_accesses(na
     np.testing.assert_array_equal(np.stack([result.wavefronts, result.ideal], axis=1), expected)
 
 
-@COMMON
-@given(accesses(), st.integers(0, 2**32 - 1))
+@given_few(60, 150, accesses(), st.integers(0, 2**32 - 1))
 def test_idle_lanes_may_hold_any_address(access, seed):
     name, addresses, active = access
     used = {lane for group in INSTRUCTIONS[name].groups for lane in group}
@@ -110,8 +107,7 @@ def test_idle_lanes_may_hold_any_address(access, seed):
     assert analyze(name, noisy, active).wavefronts == analyze(name, addresses, active).wavefronts
 
 
-@COMMON
-@given(accesses(), st.integers(0, 100))
+@given_few(60, 150, accesses(), st.integers(0, 100))
 def test_moving_a_tile_by_whole_rows_of_banks_changes_nothing(access, rows):
     name, addresses, active = access
     moved = np.array(addresses) + 128 * rows
@@ -304,8 +300,7 @@ def test_what_the_banks_alone_decide_is_exact(name):
     assert result.at_least.tolist() == result.at_most.tolist() == result.wavefronts.tolist() and result.loads.tolist() == [0]
 
 
-@COMMON
-@given(accesses())
+@given_few(60, 150, accesses())
 def test_the_explanation_adds_up_and_fits_100_columns(access):
     name, addresses, active = access
     result = analyze(name, addresses, active)

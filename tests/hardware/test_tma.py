@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tiers import given_few
 
 from simlayout.algebra.swizzle_modes import EVERY_MODE, SWIZZLE_MODES
 from simlayout.errors import AddressError, LayoutError
@@ -55,7 +56,8 @@ def test_a_box_lands_on_128_bytes_or_not_at_all():
         TensorMap(**GOOD).landing(64)
 
 
-@given(st.sampled_from(sorted(SWIZZLE_MODES)), st.integers(1, 5), st.integers(1, 3), st.integers(0, 40), st.data())
+@given_few(15, 500, st.sampled_from(sorted(SWIZZLE_MODES)), st.integers(1, 5), st.integers(1, 3), st.integers(0, 40),
+           st.data())
 def test_every_byte_lands_where_the_manual_draws_it(span, rows, depth, where, data):
     inner = span // 2 or data.draw(st.integers(1, 4)) * 8
     tensor = TensorMap("f16", (4096, 64, 64), (8192, 2**20), (inner, rows, depth), swizzle=span)

@@ -56,7 +56,7 @@ def through_shared(a, b, at, to, nbytes):
         wait_all()
 
 
-@given_few(25, 2_000, st.integers(0, 40), st.integers(0, 40), st.integers(0, 30))
+@given_few(12, 2_000, st.integers(0, 40), st.integers(0, 40), st.integers(0, 30))
 def test_bytes_come_to_shared_memory_and_back(at, to, cells):
     a, b = np.random.default_rng(0).integers(0, 256, 2048, np.uint8), np.zeros(2048, np.uint8)
     trace = run(through_shared, 1, 32, a, b, 16 * at, 16 * to, 16 * cells, shared_bytes=SHARED)

@@ -244,7 +244,7 @@ LIMITS = {}, {"LISTED": 70, "PRUNE_AT": 3, "THINNED": 1}
 """Of what is kept: the machine's own, and some that short runs reach."""
 
 
-@given_few(25, 1_500, shapes, st.lists(STATEMENTS, min_size=2, max_size=12), st.sampled_from(LIMITS))
+@given_few(12, 1_500, shapes, st.lists(STATEMENTS, min_size=2, max_size=12), st.sampled_from(LIMITS))
 def test_races_in_global_memory_are_those_of_the_twin(shape, statements, limits):
     check(shape, statements, limits)
 

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ptx_texts import module
+from tiers import given_few
 
 import simlayout as sl
 from simlayout.machine.engine import patterns
@@ -32,7 +33,7 @@ def twin(nbytes, addresses, active):
     return len({byte // 32 for byte in touched}), -(-len(touched) // 32)
 
 
-@given(accesses(), st.booleans())
+@given_few(15, 500, accesses(), st.booleans())
 def test_sectors_are_the_pieces_of_32_bytes_that_active_lanes_touch(case, compiled):
     nbytes, given_ones = case
     buffer, addresses = SectorBuffer(nbytes), np.array([a for a, _ in given_ones])

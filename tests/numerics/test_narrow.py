@@ -5,9 +5,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 from places import DATA
+from tiers import given_few
 
 import simlayout as sl
 from simlayout.algebra.dtypes import TYPES
@@ -175,7 +175,7 @@ def vectors(draw):
             "scale": scale, "scale_a": scales[0], "scale_b": scales[1]}
 
 
-@given(vectors())
+@given_few(20, 500, vectors())
 def test_sums_are_those_of_integers_of_any_size(v):
     for r in NARROW_RULES[v["kind"]]:
         source = r.source.text.split(",")[0]

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from places import DATA
+from tiers import given_few
 
 import simlayout as sl
 from simlayout.hardware import INSTRUCTIONS
@@ -45,8 +46,7 @@ def analyses(draw):
     return sl.analyze(row, np.array(addresses) * row.bytes, active)
 
 
-@settings(deadline=None, max_examples=150)
-@given(analyses())
+@given_few(50, 150, analyses())
 def test_the_wavefronts_of_the_phases_add_up_to_the_analysis(analysis):
     found = phases(analysis)
     assert sum(p.wavefronts for p in found) == analysis.wavefronts[0]
@@ -209,8 +209,7 @@ def standing(figure):
     return shown, boxes
 
 
-@settings(deadline=None, max_examples=25)
-@given(dots, st.sampled_from([share_by_size, share_by_waves]))
+@given_few(10, 25, dots, st.sampled_from([share_by_size, share_by_waves]))
 def test_every_measurement_is_a_dot_of_its_series_and_lies_inside_the_axes(made, draw):
     from matplotlib.figure import Figure
 
@@ -222,8 +221,7 @@ def test_every_measurement_is_a_dot_of_its_series_and_lies_inside_the_axes(made,
     assert all(left < d.x < right and low < d.share < high for d in made) and low < 1 < high
 
 
-@settings(deadline=None, max_examples=25)
-@given(bars)
+@given_few(10, 25, bars)
 def test_every_bar_is_as_long_as_its_share_and_every_published_share_a_diamond(made):
     from matplotlib.figure import Figure
 

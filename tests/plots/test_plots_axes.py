@@ -233,7 +233,7 @@ sizes = st.tuples(st.integers(1, 40), st.integers(1, 12))
 shares = st.floats(0, 0.4), st.floats(0, 0.4), st.floats(0.1, 0.6), st.floats(0.1, 0.6)
 
 
-@given_few(8, 400, st.lists(sizes, min_size=1, max_size=6), st.none() | st.integers(1, 6),
+@given_few(4, 400, st.lists(sizes, min_size=1, max_size=6), st.none() | st.integers(1, 6),
            st.sampled_from(["", "above all"]), st.tuples(*shares), st.tuples(st.floats(3, 20), st.floats(3, 20)))
 def test_panels_lie_in_the_place_of_an_axes_as_in_their_own_figure(given_sizes, across, title, place, size):
     panels = [Panel(f"{w} x {h}", w, h, [Box(x, 0, 1, h, x) for x in range(w)], xlabel="bank" if w > 9 else "",

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiers import given_few
 
 import simlayout as sl
 from cuda_kernels import KERNELS
@@ -108,8 +109,7 @@ def loads(draw_):
                      excess=None), place, wide
 
 
-@settings(deadline=None, max_examples=60)
-@given(loads())
+@given_few(25, 60, loads())
 def test_each_lane_of_an_access_has_its_elements_and_its_bytes(made):
     access, place, wide = made
     panel, stored = touched(access), in_memory(access)

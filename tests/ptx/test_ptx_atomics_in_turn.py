@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from ptx_texts import module
+from tiers import given_few
 
 import simlayout as sl
 
@@ -36,9 +36,8 @@ def left(operation, type, held, operand):
 @pytest.mark.parametrize("operation, type", [
     ("add", "u32"), ("add", "s32"), ("add", "u64"), ("and", "b32"), ("or", "b64"), ("xor", "b32"), ("min", "s32"),
     ("max", "u32"), ("min", "u64"), ("max", "s64")])
-@settings(max_examples=12, deadline=None)
-@given(places=st.lists(st.integers(0, 31), min_size=1, max_size=32) | st.lists(st.integers(0, 2), min_size=1, max_size=32),
-       seed=st.integers(0, 9))
+@given_few(4, 12, seed=st.integers(0, 9), places=st.lists(st.integers(0, 31), min_size=1, max_size=32) |
+           st.lists(st.integers(0, 2), min_size=1, max_size=32))
 def test_each_lane_finds_what_those_before_it_at_its_place_left(space, operation, type, places, seed):
     bits, rng = int(type[1:]), np.random.default_rng(seed)
     operands = rng.integers(0, 1 << bits, len(places), np.uint64, endpoint=False) if bits < 64 else (

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 from ptx_texts import module
+from tiers import given_few
 
 from simlayout import ptx
 from simlayout.errors import HazardError
@@ -69,7 +69,7 @@ def covered(program):
     return [not lanes for lanes in left], masks
 
 
-@given(steps)
+@given_few(15, 500, steps)
 def test_a_copy_is_there_when_each_of_its_lanes_has_waited_for_its_group(program):
     body, copies = "", 0
     texts = {"commit": "cp.async.commit_group;", "wait 0": "cp.async.wait_group 0;", "wait 1": "cp.async.wait_group 1;"}

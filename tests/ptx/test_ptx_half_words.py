@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from ptx_texts import module
+from tiers import given_few
 
 from simlayout import ptx
 from simlayout.machine.ptx.memory.half_words import rounds
@@ -72,9 +72,9 @@ def test_a_compare_and_swap_of_16_bits_swaps_its_own_half():
     assert made.tolist() == [0, 0, 7, 7] + [0] * 12 and counts["atom.shared.cas.b32"].instructions == 2
 
 
-@settings(deadline=None, max_examples=60)
-@given(st.lists(st.integers(0, 5), min_size=32, max_size=32), st.lists(st.integers(0, 2), min_size=32, max_size=32),
-       st.lists(st.integers(0, 2), min_size=32, max_size=32), st.integers(1, 2**32 - 1), st.booleans())
+@given_few(20, 60, st.lists(st.integers(0, 5), min_size=32, max_size=32),
+           st.lists(st.integers(0, 2), min_size=32, max_size=32),
+           st.lists(st.integers(0, 2), min_size=32, max_size=32), st.integers(1, 2**32 - 1), st.booleans())
 def test_rounds_go_on_until_every_lane_is_done(places, compared, swapped, mask, adds):
     active = (mask >> np.arange(32) & 1).astype(bool)
     update = Update("add", "f16", 1) if adds else Update("cas", "b16", 1)

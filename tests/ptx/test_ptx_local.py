@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from ptx_texts import module
+from tiers import given_few
 
 import simlayout as sl
 
@@ -137,8 +137,8 @@ def twin_of_anywhere(places, store, load):
 OFFSETS = st.one_of(st.integers(-9, 40), st.integers(0, 31), st.sampled_from([-2**40, 2**32, 2**62]))
 
 
-@settings(deadline=None)
-@given(st.lists(OFFSETS, min_size=64, max_size=64), st.sampled_from([16, 32, 64]), st.sampled_from([16, 32, 64]))
+@given_few(15, 500, st.lists(OFFSETS, min_size=64, max_size=64), st.sampled_from([16, 32, 64]),
+           st.sampled_from([16, 32, 64]))
 def test_accesses_of_what_a_thread_has_not_are_hazards_and_the_rest_goes_on(offsets, store, load):
     places = np.array(offsets, np.int64).reshape(2, 32)
     loaded, wrong = twin_of_anywhere(places, store, load)

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from ptx_texts import module
+from tiers import given_few
 
 import simlayout as sl
 from simlayout.errors import InstructionError
@@ -54,8 +54,7 @@ few = st.integers(0, 1).map(lambda bit: bit << 63 | bit)
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("space", ["global", "shared"])
-@settings(max_examples=15)
-@given(data=st.data())
+@given_few(6, 15, data=st.data())
 def test_both_halves_are_changed_or_none(space, form, data):
     drawn = [np.array(data.draw(st.lists(few, min_size=n, max_size=n)), np.uint64).reshape(-1, 2) for n in (8, 64, 64)]
     held, found = one_after_another(form, *drawn)

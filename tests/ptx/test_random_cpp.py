@@ -13,7 +13,7 @@ HELPERS = st.sampled_from(("-DHELPER=__noinline__", "-DHELPER="))
 
 
 @needs_nvcc
-@given_few(2, 300, functions, OPTIONS, HELPERS)
+@given_few(1, 300, functions, OPTIONS, HELPERS)
 def test_a_function_gives_on_the_machine_what_it_gives_on_the_host(tmp_path_factory, statements, options, helper):
     folder = tmp_path_factory.mktemp("cpp", numbered=True)
     words = np.arange(WORDS, dtype=np.uint32) ** 2 * np.uint32(2654435761) + np.arange(WORDS, dtype=np.uint32)

@@ -165,7 +165,7 @@ def test_a_disputed_rule_is_free_of_conflicts_only_where_both_rules_are():
     assert all(free) == (found[0].excess == 0)
 
 
-@given_few(20, 100, st.lists(st.integers(0, 2047), min_size=1, max_size=64), st.sampled_from(["ds_read_b32", "ds_read_u16"]))
+@given_few(10, 100, st.lists(st.integers(0, 2047), min_size=1, max_size=64), st.sampled_from(["ds_read_b32", "ds_read_u16"]))
 def test_no_bound_exceeds_what_a_layout_costs_where_sources_disagree(units, name):
     """Of a tile of three times a power of two, lanes may meet in every layout: that counts once, not by each rule."""
     tile, step = sl.Layout(3 * 2048), sl.instruction(name, "gfx950").bytes // 2

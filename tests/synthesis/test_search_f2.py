@@ -67,7 +67,7 @@ def tables(draw, instruction, xor, size=128):
     return [step * x for x in draw(st.lists(st.integers(0, size // step - 1), min_size=32, max_size=32))]
 
 
-@given_few(10, 400, st.data(), st.lists(st.sampled_from(NARROW), max_size=2), st.sampled_from(WIDE))
+@given_few(5, 400, st.data(), st.lists(st.sampled_from(NARROW), max_size=2), st.sampled_from(WIDE))
 def test_lanes_that_xor_have_the_least_excess_and_as_many_conflict_free_layouts_as_all_matrices(data, narrow, wide):
     tile = sl.Layout(128)
     accesses = [from_table(f"{i}", name, tile, data.draw(tables(name, True))) for i, name in enumerate([*narrow, wide])]
@@ -78,7 +78,7 @@ def test_lanes_that_xor_have_the_least_excess_and_as_many_conflict_free_layouts_
     assert all(c.excess == sum(int(a.analyze().excess.sum()) for a in c.accesses) for c in found)
 
 
-@given_few(10, 300, st.data(),
+@given_few(5, 300, st.data(),
            st.sampled_from(["ldmatrix.x1", "ldmatrix.x2", "st.shared.b128", "ld.shared.b128", "cp.async.ca.16"]))
 def test_lanes_that_carry_are_decided_too(data, wide):
     """Free of conflicts or not is exact for any lanes; an excess above 0 is proved to be 1 at least."""
@@ -106,7 +106,7 @@ def test_a_copy_down_a_column_of_lines_costs_its_lines_in_every_layout():
     assert found.least == 28 and found.conflict_free == 0             # 32 lines, one wavefront each, instead of 4
 
 
-@given_few(10, 300, st.data(), st.permutations(range(7)), st.integers(0, 2**7 - 1))
+@given_few(5, 300, st.data(), st.permutations(range(7)), st.integers(0, 2**7 - 1))
 def test_no_matrix_on_seven_bits_is_below_the_bound(data, order, mixed):
     tile = sl.Layout(1024)
     names = ("ldmatrix.x4", "st.shared.b64")

@@ -208,8 +208,7 @@ def test_wavefronts_are_asserted_in_total_or_one_by_one():
     assert "instruction 0 of 2" in failure(assert_wavefronts, "ld.shared.b32", 4, both)[0]
 
 
-@COMMON
-@given(testing.addresses("ld.shared.b64"), st.integers(-3, 3))
+@given_few(35, 100, testing.addresses("ld.shared.b64"), st.integers(-3, 3))
 def test_any_other_number_of_wavefronts_is_refused(addresses, change):
     total = int(sl.analyze("ld.shared.b64", addresses).wavefronts.sum())
     if change == 0:
@@ -236,8 +235,7 @@ def test_a_table_is_bijective_or_the_first_point_that_shows_it_is_not_is_named(o
     assert found.lanes == () and ("\nbank " in text) == (table[wanted[0]] >= 0)
 
 
-@COMMON
-@given(testing.one_to_one_layouts(max_size=200), testing.tiles())
+@given_few(35, 100, testing.one_to_one_layouts(max_size=200), testing.tiles())
 def test_layouts_are_bijective_into_their_cosize_and_permutations_without_it(layout, tile):
     for one in (layout, tile):
         assert_bijective(one, size=one.cosize)
