@@ -3,9 +3,11 @@ machine finds each fault there, and none in its clean twin."""
 
 import re
 from collections import Counter
+from itertools import product
 
 import pytest
 from foreign_faults import FAULTS, FOLDER, KINDS, outcome
+from tiers import sweep_but
 
 from cuda_kernels.conformance.foreign import launch
 from simlayout.machine.ptx import entry
@@ -24,15 +26,16 @@ def test_a_fault_has_twins_and_lines_that_the_ptx_of_the_faulty_one_knows(fault)
         assert len(launch.parameters_of(text, f"{fault.name}_{kind}")) == len(fault.arguments())
 
 
-@pytest.fixture(params=["by shadows", "in two steps"])
-def way(request, monkeypatch):
-    """How hazards are looked for; in two steps from the first instruction on, as where the compiled loop is at hand."""
+SHADOWS, TWO_STEPS = WAYS = "by shadows", "in two steps"
+"""How hazards are looked for; in two steps from the first instruction on, as where the compiled loop is at hand."""
+QUICK = [*product([TWO_STEPS], FAULTS), *product([SHADOWS], [*FAULTS][::6])]
+
+
+@pytest.mark.parametrize("case", sweep_but(QUICK, product(WAYS, FAULTS)), ids="-".join)
+def test_the_machine_finds_the_fault_at_a_marked_line_and_nothing_in_its_clean_twin(case, monkeypatch):
     pytest.importorskip("numba")
-    monkeypatch.setattr(entry, "compiled", lambda: True if request.param == "in two steps" else None)
-
-
-@pytest.mark.parametrize("fault", FAULTS.values(), ids=lambda fault: fault.name)
-def test_the_machine_finds_the_fault_at_a_marked_line_and_nothing_in_its_clean_twin(fault, way):
+    way, fault = case[0], FAULTS[case[1]]
+    monkeypatch.setattr(entry, "compiled", lambda: True if way == TWO_STEPS else None)
     found, text = fault.judge(bad=True)
     assert found == "found" and "\n" not in text, text
     assert fault.judge(bad=False) == ("clean", "")

@@ -235,9 +235,10 @@ def test_the_table_and_the_machine_compute_what_the_gpu_did():
     assert differing(EVERY[::200]) == []
 
 
-def test_of_several_nan_the_one_is_left_that_the_gpu_leaves():
+@pytest.mark.parametrize("step", [4, pytest.param(1, marks=pytest.mark.sweep)])
+def test_of_several_nan_the_one_is_left_that_the_gpu_leaves(step):
     cases = [case for case in EVERY if case.name.endswith(" of NaN")]
-    assert len(cases) == 9 and differing(cases) == []
+    assert len(cases) == 9 and differing(cases[::step]) == []
 
 
 @pytest.mark.sweep

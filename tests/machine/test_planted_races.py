@@ -11,6 +11,7 @@ from planted_races import BY, GLOBAL, OF_BYTES, SHARED, SHARED_ACCESSES, SHARED_
 from planted_races_alone import ALONE
 from planted_races_counted import COUNTED
 from planted_races_shared import IN_SHARED_MEMORY
+from tiers import sweep_but
 
 from simlayout.errors import HazardError, SimlayoutError
 from simlayout.hardware.matrix.tma import TensorMap
@@ -71,23 +72,38 @@ def cases():
         yield from dict.fromkeys([(by, one, other), (by, other, one)])
 
 
-@pytest.mark.parametrize("together", [False, True])
-@pytest.mark.parametrize("by, first, second", [case for case in cases() if may_race(*case[1:])], ids=name_of)
-def test_two_accesses_that_nothing_orders_are_a_race(by, first, second, together):
+def in_turn(cases):
+    """(case, together): by default every other case with CTAs one after the other, the rest with CTAs together; all with
+    both in the sweep."""
+    cases = list(cases)
+    return sweep_but([(case, i % 2 == 1) for i, case in enumerate(cases)], product(cases, [False, True]))
+
+
+RACES = in_turn(case for case in cases() if may_race(*case[1:]))
+NONE = in_turn(case for case in cases() if not may_race(*case[1:]))
+
+
+def name_of_case(case):
+    return "-".join([*map(name_of, case[0]), str(case[1])])
+
+
+@pytest.mark.parametrize("case", RACES, ids=name_of_case)
+def test_two_accesses_that_nothing_orders_are_a_race(case):
+    (by, first, second), together = case
     how, args = launched(BY[by], first, second, False)
     assert_found(by, args, **how, together=together)
 
 
-@pytest.mark.parametrize("together", [False, True])
-@pytest.mark.parametrize("by, first, second", [case for case in cases() if may_race(*case[1:])], ids=name_of)
-def test_the_same_two_are_clean_where_something_orders_them(by, first, second, together):
+@pytest.mark.parametrize("case", RACES, ids=name_of_case)
+def test_the_same_two_are_clean_where_something_orders_them(case):
+    (by, first, second), together = case
     how, args = launched(BY[by], first, second, True)
     assert run(by, *args(), shared_bytes=SHARED, **how, together=together).hazards == ()
 
 
-@pytest.mark.parametrize("together", [False, True])
-@pytest.mark.parametrize("by, first, second", [case for case in cases() if not may_race(*case[1:])], ids=name_of)
-def test_reads_and_strong_accesses_of_one_proxy_need_no_order(by, first, second, together):
+@pytest.mark.parametrize("case", NONE, ids=name_of_case)
+def test_reads_and_strong_accesses_of_one_proxy_need_no_order(case):
+    (by, first, second), together = case
     how, args = launched(BY[by], first, second, False)
     assert run(by, *args(), shared_bytes=SHARED, **how, together=together).hazards == ()
 

@@ -14,7 +14,7 @@ from simlayout.numerics import gemm
 
 RECORD = json.loads((DATA / "h200_bits.json").read_text())
 LABELS = [label for label, _ in default_variants()]
-FEW = "mma_permuted, 3 stages", "mma_base, 4 stages, f16 accumulation", "mma_crosswise, 8 warps, mixed"
+FEW = "mma_base, 4 stages, f16 accumulation", "mma_crosswise, 8 warps, mixed"
 
 
 def predicted(problem, accumulate):

@@ -1,9 +1,11 @@
 """Tensor-core arithmetic: against what an NVIDIA H200 returned, sentence by sentence, and for whole products."""
 
+from itertools import product
 
 import numpy as np
 import pytest
 from places import DATA
+from tiers import sweep_but
 
 import simlayout as sl
 from cuda_kernels.conformance.mma import different
@@ -141,9 +143,10 @@ def test_the_size_of_a_block_of_numpy_changes_nothing(name, products, columns, m
     assert gemm(name, a, b, c).tobytes() == whole.tobytes()
 
 
-@pytest.mark.parametrize("name", ["mma_permuted", "mma_crosswise"])
-@pytest.mark.parametrize("accumulate", ["f32", "f16"])
-def test_c_of_a_kernel_is_predicted_bit_for_bit(name, accumulate):
+@pytest.mark.parametrize("case", sweep_but([("mma_permuted", "f32"), ("mma_crosswise", "f16")],
+                                           product(("mma_permuted", "mma_crosswise"), ("f32", "f16"))), ids="-".join)
+def test_c_of_a_kernel_is_predicted_bit_for_bit(case):
+    name, accumulate = case
     from cuda_kernels import KERNELS
     from cuda_kernels.run.runner import run
 

@@ -8,6 +8,7 @@ from datetime import datetime
 import numpy as np
 import pytest
 from numba import cuda, guvectorize, types, vectorize
+from tiers import sweep_but
 
 import simlayout as sl
 from simlayout.errors import AddressError, HazardError, MachineError
@@ -287,7 +288,7 @@ if sys.argv[1:]:
 """
 
 
-@pytest.mark.parametrize("early", ([], ["early"]))
+@pytest.mark.parametrize("early", sweep_but([[]], ([], ["early"])))
 def test_what_a_simulation_leaves_ends_without_a_driver_and_warnings_name_the_users_line(tmp_path, early):
     (tmp_path / "left.py").write_text(LEFT)
     done = subprocess.run([sys.executable, "-W", "always", str(tmp_path / "left.py"), *early], capture_output=True,

@@ -75,7 +75,7 @@ def instructions(module):
     return [item for function in module.functions.values() for item in function.body or () if isinstance(item, Instruction)]
 
 
-@pytest.mark.parametrize("name", sweep_but(["warptile", "wgmma_specialized"], KERNELS))
+@pytest.mark.parametrize("name", sweep_but(["warptile"], KERNELS))
 def test_the_project_s_own_kernels_are_read(name):
     pytest.importorskip("numba.cuda")
     from cuda_kernels.build.compile import ptx

@@ -182,8 +182,9 @@ def some(random):
 
 
 @needs_tools
-def test_ptxas_makes_as_many_of_random_accesses(tmp_path):
+@pytest.mark.parametrize("many", [60, pytest.param(200, marks=pytest.mark.sweep)])
+def test_ptxas_makes_as_many_of_random_accesses(many, tmp_path):
     random = Random(0)
-    texts = [some(random) for _ in range(200)]
+    texts = [some(random) for _ in range(many)]
     made = made_of(texts, tmp_path)
     assert [lines for lines in texts if counted(lines) != made[lines]] == []
