@@ -140,6 +140,13 @@ def test_an_array_in_fortrans_order_is_copied_to_the_gpu_as_it_lies_and_back(of,
     assert (array == -1).all()
 
 
+def test_an_empty_class_of_cpp_is_a_parameter_of_one_byte():
+    types = launch.parameters_of(".entry f(\n .param .align 1 .b8 f_param_0[1],\n .param .u32 f_param_1\n)", "f")
+    held = launch.Arguments(None, None, types, [b"\7", 9])
+    places = ctypes.cast(held.pointer, ctypes.POINTER(ctypes.c_void_p))
+    assert (ctypes.c_uint8.from_address(places[0]).value, ctypes.c_uint32.from_address(places[1]).value) == (7, 9)
+
+
 def test_a_kernel_that_fails_on_the_gpu_does_not_take_the_others_with_it(monkeypatch):
     launches = []
 

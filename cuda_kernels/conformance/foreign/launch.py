@@ -56,7 +56,7 @@ class Arguments:
                 place = self._aligned(self._map(cuda, device, value))
             elif isinstance(value, Structure):
                 place = self._aligned(b"".join(self._field(cuda, device, field) for field in value))
-            elif count > 1:
+            elif kind == "b8":
                 place = (ctypes.c_uint8 * count).from_buffer_copy(bytes(value))
             else:
                 number = KINDS[kind]
