@@ -11,6 +11,7 @@ from lane_twin import expected, width
 
 from simlayout.errors import InstructionError
 from simlayout.machine.arithmetic.carriers import reader, writer
+from simlayout.machine.ptx.opcodes.forms import Form
 from simlayout.machine.ptx.opcodes.lanes import TABLES, lane_op
 
 ROWS = {f"{form.text} #{i}": form for i, form in enumerate(TABLES)}
@@ -117,6 +118,13 @@ def test_an_order_of_modifiers_that_leaves_the_types_in_theirs_never_means_anoth
     mixed = tuple(next(left) if modifier[-1].isdigit() else modifier for modifier in mixed)
     one, other = lane_op(form.opcode, modifiers), lane_op(form.opcode, mixed)
     assert (one.results, one.sources, one.section) == (other.results, other.sources, other.section)
+
+
+def test_modifiers_in_ptxs_order_are_put_into_no_other(monkeypatch):
+    monkeypatch.delattr(Form, "in_order")
+    assert lane_op.__wrapped__("min", ("f32",)).results == ("f32",)
+    with pytest.raises(AttributeError, match="in_order"):
+        lane_op.__wrapped__("min", ("f32", "ftz"))
 
 
 def test_no_instruction_stands_in_two_rows():

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 
 from simlayout.errors import InstructionError
 from simlayout.machine.ptx.opcodes import (
@@ -66,7 +67,7 @@ div.SIGNED, div.RND{.ftz}.f32, div.RND.f64, div.approx{.ftz}.f32, div.full{.ftz}
     forms = FORMS.get(opcode)
     if not forms:
         raise InstructionError(told(opcode))
-    for order in (modifiers, *filter(None, (form.in_order(modifiers) for form in forms))):
+    for order in chain([modifiers], filter(None, (form.in_order(modifiers) for form in forms))):
         for form in forms:
             found = form.match(order)
             if found is not None:
