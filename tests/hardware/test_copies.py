@@ -90,7 +90,7 @@ def reading(active, sizes):
     return active if sizes is None else [a and s > 0 for a, s in zip(active, sizes, strict=True)]
 
 
-@given_few(40, 2_000, copied(THROUGH))
+@given_few(20, 2_000, copied(THROUGH))
 def test_a_copy_through_the_cache_costs_what_the_slow_twin_says(copy):
     name, targets, sources, active, sizes = copy
     result = analyze(name, targets, active, sources=sources, valid=sizes)
@@ -110,7 +110,7 @@ def test_a_copy_costs_the_same_however_its_arrays_lie_in_memory(name):
             assert getattr(found, what).tolist() == getattr(expected, what).tolist()
 
 
-@given_few(40, 2_000, copied((PAST,)))
+@given_few(20, 2_000, copied((PAST,)))
 def test_a_copy_past_the_cache_costs_what_the_slow_twin_says(copy):
     name, targets, sources, active, sizes = copy
     result = analyze(name, targets, active, sources=sources, valid=sizes)
@@ -128,7 +128,7 @@ def test_a_copy_past_the_cache_costs_what_the_slow_twin_says(copy):
         assert said == [len(pieces)] * 3
 
 
-@given_few(40, 2_000, copied((PAST,)), st.lists(st.booleans(), min_size=32, max_size=32))
+@given_few(20, 2_000, copied((PAST,)), st.lists(st.booleans(), min_size=32, max_size=32))
 def test_ignore_src_costs_what_a_src_size_of_all_or_nothing_does_where_some_lane_does_not_read(copy, reads):
     _, targets, sources, active, _ = copy
     ignoring = analyze(PAST, targets, active, sources=sources, valid=reads)
@@ -137,7 +137,7 @@ def test_ignore_src_costs_what_a_src_size_of_all_or_nothing_does_where_some_lane
     assert [ignoring.at_least, ignoring.wavefronts, ignoring.at_most] == [same.at_least, same.wavefronts, same.at_most]
 
 
-@given_few(40, 2_000, copied())
+@given_few(20, 2_000, copied())
 def test_without_sources_the_bounds_hold_for_any(copy):
     name, targets, sources, active, sizes = copy
     blind = analyze(name, targets, active, valid=sizes)
@@ -147,7 +147,7 @@ def test_without_sources_the_bounds_hold_for_any(copy):
     assert blind.ideal.tolist() == seen.ideal.tolist()
 
 
-@given_few(40, 2_000, copied(), st.integers(0, 2**20))
+@given_few(20, 2_000, copied(), st.integers(0, 2**20))
 def test_only_the_place_of_a_source_in_its_line_matters_and_which_lines_are_the_same(copy, line):
     name, targets, sources, active, sizes = copy
     moved = [s + 128 * line for s in sources]
@@ -155,7 +155,7 @@ def test_only_the_place_of_a_source_in_its_line_matters_and_which_lines_are_the_
     assert (first.wavefronts, first.at_least, first.at_most) == (second.wavefronts, second.at_least, second.at_most)
 
 
-@given_few(40, 2_000, copied())
+@given_few(20, 2_000, copied())
 def test_idle_lanes_may_have_any_source(copy):
     name, targets, sources, active, sizes = copy
     noisy = [s if a else -7 for s, a in zip(sources, active, strict=True)]
@@ -163,7 +163,7 @@ def test_idle_lanes_may_have_any_source(copy):
     assert first.wavefronts.tolist() == second.wavefronts.tolist()
 
 
-@given_few(40, 2_000, copied())
+@given_few(20, 2_000, copied())
 def test_the_explanation_of_a_copy_adds_up_and_fits_100_columns(copy):
     name, targets, sources, active, sizes = copy
     for given_sources in (sources, None):

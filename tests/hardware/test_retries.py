@@ -62,7 +62,7 @@ def atomics(draw, names=RETRIED):
     return name, [INSTRUCTIONS[name].bytes * stride * units[min(i, i ^ step)] for i in range(32)], active
 
 
-@given_few(40, 1_500, atomics())
+@given_few(20, 1_500, atomics())
 def test_a_loop_whose_exchanges_change_every_value_takes_the_rounds_of_the_slow_twin(atomic):
     name, addresses, active = atomic
     width = INSTRUCTIONS[name].bytes
@@ -72,7 +72,7 @@ def test_a_loop_whose_exchanges_change_every_value_takes_the_rounds_of_the_slow_
     assert result.conflicts.tolist() == [0]
 
 
-@given_few(40, 1_500, atomics([n for n in RETRIED if n not in SKIPPING]), st.integers(0, 2**32 - 1))
+@given_few(20, 1_500, atomics([n for n in RETRIED if n not in SKIPPING]), st.integers(0, 2**32 - 1))
 def test_the_bounds_hold_whichever_exchanges_change_their_value(atomic, changing):
     name, addresses, active = atomic
     result = analyze(name, addresses, active)
@@ -85,7 +85,7 @@ FIRST_SKIPS = ("atom.shared.max.s64", [{10: 248, 11: 120, 17: 120}.get(i, 0) for
 """Lane 10 skips, so lane 11 of its bank goes first and changes what lane 17 of the other group wants: a round more."""
 
 
-@given_few(40, 1_500, atomics(SKIPPING), st.integers(0, 2**32 - 1), st.integers(0, 2**32 - 1))
+@given_few(20, 1_500, atomics(SKIPPING), st.integers(0, 2**32 - 1), st.integers(0, 2**32 - 1))
 @example(FIRST_SKIPS, 1 << 11, 1 << 10)
 def test_the_bounds_of_min_and_max_hold_whoever_skips_the_exchange(atomic, changing, skipping):
     name, addresses, active = atomic
@@ -95,7 +95,7 @@ def test_the_bounds_of_min_and_max_hold_whoever_skips_the_exchange(atomic, chang
     assert result.at_least[0] <= exchanged <= result.at_most[0]
 
 
-@given_few(40, 1_500, atomics(NARROW))
+@given_few(20, 1_500, atomics(NARROW))
 def test_32_bit_loops_are_exact_whatever_the_values(atomic):
     name, addresses, active = atomic
     result = analyze(name, addresses, active)
@@ -103,7 +103,7 @@ def test_32_bit_loops_are_exact_whatever_the_values(atomic):
     assert played(4, addresses, active, lambda lane: False)[0] == result.wavefronts[0]
 
 
-@given_few(40, 1_500, atomics())
+@given_few(20, 1_500, atomics())
 def test_the_explanation_of_a_loop_adds_up_and_fits_100_columns(atomic):
     name, addresses, active = atomic
     result = analyze(name, addresses, active)

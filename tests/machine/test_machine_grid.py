@@ -4,7 +4,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from tiers import sweep_but
 
 from cuda_kernels.intrinsics import (
     atom_add_acq_rel_gpu,
@@ -175,11 +174,16 @@ def read_and_counted_then_written(data, counters, choice, seen, halves):
         st_global_v4_f32(data + u64(16 * tid), 1.0, 1.0, 1.0, 1.0)
 
 
-@pytest.mark.parametrize("limits", sweep_but([TIGHT := {"THINNED": 1, "LISTED": 1}], [{}, TIGHT]))
-def test_of_the_reads_by_ended_ctas_each_is_kept_that_no_other_one_stands_for(monkeypatch, limits):
+TIGHT = {"THINNED": 1, "LISTED": 1}
+
+
+@pytest.mark.parametrize("limits, step", [(TIGHT, 5), *(pytest.param(limits, 1, marks=pytest.mark.sweep)
+                                                        for limits in ({}, TIGHT))])
+def test_of_the_reads_by_ended_ctas_each_is_kept_that_no_other_one_stands_for(monkeypatch, limits, step):
     for name, value in limits.items():
         monkeypatch.setattr(global_shadow, name, value)
-    for choice, *seen, halves in product(product((-1, 0, 1), repeat=3), (False, True), (False, True), (0, 1)):
+    every = list(product(product((-1, 0, 1), repeat=3), (False, True), (False, True), (0, 1)))
+    for choice, *seen, halves in every[::step]:
         arrays = np.zeros((32, 4), np.float32), np.zeros(2, np.uint32)
         trace = run(read_and_counted_then_written, 4, 32, *arrays, choice, seen, halves, hazards="report")
         raced = [counter < 0 or not seen[counter] for counter in choice]

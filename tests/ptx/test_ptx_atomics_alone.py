@@ -1,9 +1,12 @@
 """Histograms: where there are atomics alone nothing is compared, so that many take no longer each than few; what else
 touches the same memory is told all the same."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from ptx_texts import module
+from tiers import sweep_but
 
 from simlayout import ptx
 from simlayout.machine.hazards import global_shadow
@@ -53,10 +56,13 @@ def test_atomics_of_shared_memory_are_not_compared_with_one_another(monkeypatch)
     assert (bins == np.bincount(data, minlength=256)).all() and not trace.hazards
 
 
-@pytest.mark.parametrize("listed", [10, 2**19])
-@pytest.mark.parametrize("behind", ["ld.global.u32 %r0, [%rd4];", "st.global.u32 [%rd4], 5;",
-                                    "atom.global.add.u64 %rd5, [%rd2], 1;"])
-def test_what_else_touches_counters_in_global_memory_races_with_their_atomics(monkeypatch, listed, behind):
+LOAD, STORE, WIDER = "ld.global.u32 %r0, [%rd4];", "st.global.u32 [%rd4], 5;", "atom.global.add.u64 %rd5, [%rd2], 1;"
+
+
+@pytest.mark.parametrize("case", sweep_but([(LOAD, 10), (STORE, 2**19), (WIDER, 10)],
+                                           product((LOAD, STORE, WIDER), (10, 2**19))), ids=str)
+def test_what_else_touches_counters_in_global_memory_races_with_their_atomics(monkeypatch, case):
+    behind, listed = case
     monkeypatch.setattr(global_shadow, "LISTED", listed)
     assert {hazard.kind for hazard in counted(IN_GLOBAL, behind)[2].hazards} == {"global race"}
 

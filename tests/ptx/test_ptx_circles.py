@@ -1,8 +1,11 @@
 """CTAs whose warps meet again and again and wait for what never comes are told; those that get on are not."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from ptx_texts import compile_loop, module
+from tiers import sweep_but
 
 import simlayout as sl
 from simlayout.errors import HazardError
@@ -111,9 +114,10 @@ OUT: ret;"""
 """Half of a warp looks again and again at what its other half stores, which stands meanwhile."""
 
 
-@pytest.mark.parametrize("text", [COUNTS, STANDING], ids=["counts", "stands"])
-@pytest.mark.parametrize("hazards", ["off", "raise"])
-def test_warps_that_come_back_to_where_they_were_wait_for_a_warp_or_lanes_that_get_on_meanwhile(text, hazards):
+@pytest.mark.parametrize("case", sweep_but([(COUNTS, "off"), (STANDING, "raise")],
+                                           product((COUNTS, STANDING), ("off", "raise"))), ids=lambda case: case[1])
+def test_warps_that_come_back_to_where_they_were_wait_for_a_warp_or_lanes_that_get_on_meanwhile(case):
+    text, hazards = case
     compile_loop()
     flags = np.zeros(2, np.int32)
     sl.ptx.load(module(text, ["u64"])).entry().run(1, 64, flags, hazards=hazards)

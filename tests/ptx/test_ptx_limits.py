@@ -4,10 +4,12 @@ import _thread
 import re
 import threading
 import time
+from itertools import product
 
 import numpy as np
 import pytest
 from ptx_texts import WRITE, compile_loop, module
+from tiers import sweep_but
 
 import simlayout as sl
 from simlayout.errors import HazardError, MachineError
@@ -94,17 +96,20 @@ st.volatile.shared.u32 [tile], 7;
 MEET: bar.sync 0;"""
 
 
-@pytest.mark.parametrize("others, ends", [("add.u32 %r4, %r4, 1; setp.eq.u32 %p2, %r4, 60000;", True),
-                                          ("ld.volatile.shared.u32 %r3, [tile]; setp.eq.u32 %p2, %r3, 9;", False)])
-def test_lanes_that_wait_for_others_of_their_warp_wait_as_long_as_these_compute(others, ends):
-    text = module(APART.replace("{others}", others.replace("; ", ";\n")), before=".shared .align 4 .b32 tile;")
+WAITED_FOR = {"compute": "add.u32 %r4, %r4, 1; setp.eq.u32 %p2, %r4, 60000;",
+              "wait too": "ld.volatile.shared.u32 %r3, [tile]; setp.eq.u32 %p2, %r3, 9;"}
+
+
+@pytest.mark.parametrize("block", sweep_but([32], [32, 64]))
+@pytest.mark.parametrize("others", WAITED_FOR)
+def test_lanes_that_wait_for_others_of_their_warp_wait_as_long_as_these_compute(others, block):
+    text = module(APART.replace("{others}", WAITED_FOR[others].replace("; ", ";\n")), before=".shared .align 4 .b32 tile;")
     entry = sl.ptx.load(text).entry()
-    for block in (32, 64):
-        if ends:
+    if others == "compute":
+        entry.run(1, block, hazards="report", limit=1_000_000)
+    else:
+        with pytest.raises(HazardError, match="deadlock"):
             entry.run(1, block, hazards="report", limit=1_000_000)
-        else:
-            with pytest.raises(HazardError, match="deadlock"):
-                entry.run(1, block, hazards="report", limit=1_000_000)
 
 
 WATCHED = """st.shared.u32 [tile], 0;
@@ -127,10 +132,15 @@ OUT: ret;"""
 """A flag that nobody sets is looked at, by way of a clock."""
 
 
-@pytest.mark.parametrize("until", ["setp.gt.s64 %p1, %rd3, 10000000000; @%p1 bra OUT;", "setp.gt.u32 %p1, %r4, 1500000000; "
-                                   "@%p1 bra OUT;", "setp.gt.u32 %p1, %r5, 1000; @%p1 bra OUT;"])
-@pytest.mark.parametrize("hazards", ["off", "report"])
-def test_who_waits_for_a_time_or_counts_comes_to_an_end_soon(until, hazards):
+UNTIL = {"a time": "setp.gt.s64 %p1, %rd3, 10000000000; @%p1 bra OUT;",
+         "clocks": "setp.gt.u32 %p1, %r4, 1500000000; @%p1 bra OUT;",
+         "so often": "setp.gt.u32 %p1, %r5, 1000; @%p1 bra OUT;"}
+
+
+@pytest.mark.parametrize("case", sweep_but([("a time", "off"), ("clocks", "report"), ("so often", "off")],
+                                           product(UNTIL, ["off", "report"])), ids="-".join)
+def test_who_waits_for_a_time_or_counts_comes_to_an_end_soon(case):
+    until, hazards = UNTIL[case[0]], case[1]
     text = module(WATCHED.format(until=until.replace("; ", ";\n")), before=".shared .align 4 .b32 tile;")
     sl.ptx.load(text).entry().run(2, 64, hazards=hazards, limit=1_000_000)
 
