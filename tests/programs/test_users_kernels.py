@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from nvcc import needs_nvcc, ptx_of
+from once import made_once
 
 import simlayout as sl
 
@@ -14,7 +15,8 @@ SOURCE, SEED = Path(__file__).with_name("users.cu"), 3
 
 @pytest.fixture(scope="module")
 def kernels(tmp_path_factory):
-    return sl.ptx.load(ptx_of(SOURCE, tmp_path_factory.mktemp("users"), "-lineinfo"))
+    made = made_once(tmp_path_factory, "users", lambda folder: ptx_of(SOURCE, folder, "-lineinfo"))
+    return sl.ptx.load(made / "users.ptx")
 
 
 def whole(*shape, low=0, high=100, dtype=np.int32):

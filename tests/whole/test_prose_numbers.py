@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from functools import cache
 from statistics import geometric_mean, median
 
 import numpy as np
@@ -282,7 +283,9 @@ def test_what_is_chosen_beside_cublas_behind_another_kernel_and_tuned():
             says("choosing", f"{p.M} x {p.N} x {p.K} on the {gpu} ({least.share:.2f})")
 
 
-def test_what_rates_and_trees_have_learned_from():
+def test_what_rates_and_trees_have_learned_from(monkeypatch):
+    monkeypatch.setattr(tuning_fit.tuning_record, "read", cache(tuning_fit.tuning_record.read))     # eleven are read twice
+
     def known(*names):
         found = tuning_fit.read_each(*(DATA / name for name in names))
         kernels = {m.estimates.configs[i].program for m in found for i in np.unique(m.tried)}
