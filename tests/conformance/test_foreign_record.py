@@ -14,8 +14,8 @@ RECORD = compare.read(FILE)
 RECORD_ABOUT = compare.about(FILE)
 QUICK = ["reduce_interleaved", "histogram_shared", "atomic_kinds", "sgemm_tiled", "copy_partial", "copy_ignored_half",
          "copy_scattered_31", "matrices_moved", "wgmma_tma", "cluster_histogram", "cluster_reduce", "tma_negative",
-         "triton_matmul", "numba_matmul_tiled", "softmax", "early_return", "cutlass_pingpong", "cub_radix_sort",
-         "cub_by_warps", "cub_histogram_sort", "pipeline_roles", "tensor_tile", "groups_copy", "complex_product",
+         "triton_matmul", "numba_matmul_tiled", "softmax", "early_return", "cutlass_e4m3", "cub_radix_sort",
+         "cub_histogram_sort", "pipeline_roles", "tensor_tile", "groups_copy", "complex_product",
          "triton_gather", "triton_described", "numba_sort_tile", "fourier_256", "eliminate", "hash_table"]
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tiers import sweep_but
 
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import InstructionError
@@ -72,7 +73,8 @@ def ldmatrix(instruction, memory, addresses):
 
 
 @pytest.mark.parametrize("name, operand, major", LOADABLE)
-@pytest.mark.parametrize("val_layout", [(1, 1, 1), (1, 2, 1), (2, 1, 1), (1, 1, 2), (2, 3, 2)], ids=str)
+@pytest.mark.parametrize("val_layout", sweep_but([(1, 1, 1), (2, 3, 2)], [
+    (1, 1, 1), (1, 2, 1), (2, 1, 1), (1, 1, 2), (2, 3, 2)]), ids=str)
 def test_the_chosen_ldmatrix_delivers_exactly_the_fragment(name, operand, major, val_layout):
     choice = choose_ldmatrix(name, operand, val_layout, major)
     f, row = fragment(name, operand), MMAS[name]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiers import given_few
+from tiers import given_few, sweep_but
 
 from simlayout.algebra.dtypes import TYPES
 from simlayout.hardware import fragment
@@ -93,9 +93,10 @@ def test_compiled_results_are_those_of_numpy(kind, data):
     assert_same(found, expected, (name, arch))
 
 
-def test_every_instruction_is_compiled_to_the_bits_of_numpy():
+@pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.sweep)])
+def test_every_instruction_is_compiled_to_the_bits_of_numpy(step):
     random = np.random.default_rng(0)
-    for name, arch in INSTRUCTIONS:
+    for name, arch in INSTRUCTIONS[::step]:
         op = tensor_op(name, arch)
         if op.family == "wgmma" and op.n not in (8, 24, 256):
             continue
@@ -128,7 +129,7 @@ def matrix_of(name, operand, words):
 
 
 @pytest.mark.parametrize("patience", [-1, float("inf")], ids=["Numba", "NumPy"])
-@pytest.mark.parametrize("name", WARP_LEVEL)
+@pytest.mark.parametrize("name", sweep_but(WARP_LEVEL[::3], WARP_LEVEL))
 def test_registers_of_warps_are_multiplied_as_the_matrices_that_they_hold(name, patience, monkeypatch):
     monkeypatch.setattr(arithmetic, "PATIENCE", patience)
     multiply, random = warp_mma(name), np.random.default_rng(2)
