@@ -28,7 +28,7 @@ class Residents:
 
     def __init__(self, indices, cluster, grid, block, shared_bytes, launch):
         warps = -(-block[0] * block[1] * block[2] // LANES)
-        self.clocks = Clocks(len(indices) * warps) if launch.shadowed else None
+        self.clocks = Clocks(len(indices) * warps) if launch.clocked else None
         launch.recorder.contended |= warps * prod(cluster) > 1
         self.ctas = []
         self.barrier = GridBarrier(len(indices) * warps)
@@ -83,7 +83,8 @@ class Cta:
         self.shared, self.clocks, self.shadow = SharedMemory(shared_bytes, launch), residents.clocks, None
         self.alone = self.clocks is None or self.clocks.threads == self.threads_padded
         if self.clocks is not None:
-            self.shadow = SharedShadow(shared_bytes, self.clocks, launch.log, launch.elements)
+            self.shadow = (SharedShadow(shared_bytes, self.clocks, launch.log, launch.elements) if launch.doubts is None else
+                           launch.doubts.look_at(self))
         self.mbarriers, self.visitors, self.sent = {}, {}, []
         self.meetings = 0                                # how often a barrier has opened
         self._barriers, self._warpgroups, self._stores = {}, {}, {}

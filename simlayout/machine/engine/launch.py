@@ -72,12 +72,17 @@ class Launch:
         """Whether shadows of memory find hazards."""
         return self.log is not None and self.doubts is None
 
+    @property
+    def clocked(self):
+        """Whether clocks say who is ordered with whom: where shadows look, and some Doubts."""
+        return self.log is not None and (self.doubts is None or self.doubts.clocked)
+
     def look_quickly(self, doubts):
         """Not shadows look for hazards, but Doubts. It is said before anything happens; arrays that are known have shadows,
         which are told of nothing."""
         self.log = self.doubts = doubts
         for allocation in self._allocations.values():
-            allocation.shadow = None
+            allocation.shadow = doubts.global_of(allocation) if doubts.clocked else None
 
     def allocation(self, array):
         """The Allocation of an array, watched if hazards are looked for."""
@@ -87,6 +92,8 @@ class Launch:
             allocation.launch = self
             if self.shadowed:
                 allocation.watched(self._shadows, lambda size: GlobalShadow(self, size))
+            elif self.clocked:
+                allocation.shadow = self.doubts.global_of(allocation)
         return allocation
 
     def ended(self, warp):

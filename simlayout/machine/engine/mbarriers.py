@@ -363,7 +363,7 @@ class MbarrierTwins(WarpPart):
         """fence.mbarrier_init: a relaxed arrival at the cluster's barrier hands on the mbarriers that these threads have
         made, and nothing else."""
         for mbarrier in self.cta.mbarriers.values():
-            mbarrier.fenced |= bool(np.isin(mbarrier.makers, self.threads(np.flatnonzero(self.active))).any())
+            mbarrier.fenced |= any(maker // LANES == self.number and self.active[maker % LANES] for maker in mbarrier.makers)
 
     def fenced_mbarriers(self) -> list[Mbarrier]:
         """Those that threads of this warp have made, and fenced."""
@@ -395,6 +395,6 @@ class MbarrierTwins(WarpPart):
         if not taking.size:
             return []
         by_lane = lane_addresses(address, instruction)
-        self.cta.shared.rows(instruction, by_lane, 8, np.isin(np.arange(LANES), taking))
+        self.cta.shared.rows(instruction, by_lane, 8, np.bincount(taking, minlength=LANES) > 0)
         used = by_lane[taking]
-        return [(at, taking[used == at]) for at in np.unique(used).tolist()]
+        return [(at, taking[used == at]) for at in sorted(set(used.tolist()))]

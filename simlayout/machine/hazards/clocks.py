@@ -71,6 +71,11 @@ class Clocks:
         self._known = None       # int32 [plane, t, u]: t knows u (a thread or an engine) up to this; made when needed.
         #                          Planes IN_SHARED, IN_GLOBAL, made by fences: the same of what has passed a fence
 
+    @property
+    def known(self):
+        """int32 [planes, threads, columns]: what threads know, as it is now; None where nobody knows anything."""
+        return self._known
+
     def ordered(self, before, epoch, after):
         """bool [n]: whether what threads `before` (of one warp) did in `epoch` happens before what `after` do now."""
         if epoch < self.met[before[0] // LANES]:

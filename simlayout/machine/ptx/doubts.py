@@ -10,7 +10,7 @@ of global memory at one after the other.
 
 Most launches of most kernels leave no doubt. What can be looked at like this are programs of plain loads and stores,
 arithmetic, shuffles, votes, barriers of the whole CTA, assertions, atomics that order nothing, matrices in registers, and
-copies by cp.async that are waited for in groups.
+copies by cp.async that are waited for in groups; and, with clocks, those in `ordered`.
 """
 
 from dataclasses import replace
@@ -23,6 +23,7 @@ from simlayout.machine.engine.launch import NEVER_WAITED
 from simlayout.machine.hazards.kinds import Hazard, HazardLog, Place, calls_of, located
 from simlayout.machine.hazards.telling import EQUAL
 from simlayout.machine.hazards.units import in_shared
+from simlayout.machine.ptx.looked import is_ordered, is_plain, pieces
 
 CELL, WROTE, CTA, INTERVAL, FIRST, ARRIVED, SYNCED, PARTED = range(8)
 """Of the numbers that a warp's accesses are looked at with: log2 of the bytes of a cell of memory; where in this process the
@@ -41,7 +42,7 @@ ENOUGH = 4096
 the hazards of short launches are all told and counted."""
 
 MOST_BYTES = 1 << 28
-"""Of all arrays of a launch that is looked at quickly: what they hold is kept, and each cell has 20 bytes beside it."""
+"""Of all arrays of a launch that is looked at quickly: what they hold is kept, and each cell has 24 bytes beside it."""
 
 MOST_INTERVALS = 1 << 16
 """Barriers that a CTA may pass: as many as are told apart."""
@@ -57,15 +58,6 @@ MIXED = 0
 """Instead of what cells were written by: stores of several places or values, of which nothing is known."""
 
 _SYNCS, _LOW = 0xFFFFFFFF, np.uint64(0xFFFF)
-
-_PLAIN = {"shfl", "vote", "match", "redux", "activemask", "elect", "nanosleep", "griddepcontrol", "mma", "movmatrix"}
-"""Opcodes of what the lanes of a warp do together without touching memory, and of what does nothing here."""
-
-_MATRICES = {"ldmatrix", "stmatrix"}
-
-_COPIES = {"ca", "cg", "commit_group", "wait_group", "wait_all"}
-"""What comes behind cp.async where copies are waited for by groups."""
-
 
 class Doubt(Exception):
     """Something may be wrong, or is more than a quick look understands. matters: whether it is known that what the launch
@@ -86,31 +78,6 @@ class TooLong(Exception):
     """A launch runs long enough to be worth a start from the beginning, with the compiled loop."""
 
 
-def is_plain(program):
-    """Whether a quick look understands all that a Program does. Atomics of values of one size need no order among
-    themselves."""
-    return len({step.updates for step in program.steps} - {0}) < 2 and all(map(_is_known, program.steps))
-
-
-def _is_known(step):
-    """Whether it understands what a Step does."""
-    opcode, *modifiers = step.name.split(".")
-    return (step.lanewise is not None or step.jump is not None or step.memory is not None or step.meets is not None
-            or step.compute is not None or step.moves is not None or step.stops or step.updates > 0
-            or opcode in _PLAIN | _MATRICES or opcode in ("bar", "barrier") and modifiers[0] == "warp"
-            or opcode == "cp" and modifiers[1] in _COPIES)
-
-
-def pieces_of(name):
-    """The least bytes that a lane moves at once by an instruction of this name that is not compiled, 0 where it moves none.
-
-    >>> pieces_of("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16"), pieces_of("stmatrix.sync.aligned.m8n8.x1.trans.b16")
-    (4, 2)
-    """
-    opcode, *modifiers = name.split(".")
-    return 2 if opcode == "stmatrix" and "trans" in modifiers else 4 if opcode in _MATRICES | {"cp"} else 0
-
-
 class Doubts:
     """In the place of a HazardLog: what is added to it is a Doubt. space: the GlobalSpace of the launch; goes_on: whether it
     does where an access may race; tolerates: where it reads what is not defined (see `unwritten`). look:
@@ -125,19 +92,17 @@ class Doubts:
     """
 
     def __init__(self, program, space, goes_on, tolerates, look=None):
-        narrow = {step.memory.size for step in program.steps if step.memory is not None and step.memory.space != "param"}
-        narrow |= {pieces_of(step.name) for step in program.steps} - {0}
         updates = {step.updates for step in program.steps} - {0}
-        self.cell = int(min(narrow | updates, default=4)).bit_length() - 1
+        self.cell = int(min(pieces(program) | updates, default=4)).bit_length() - 1
         self._shared, self._cta, self._space, self._updates, self._look = None, None, space, bool(updates), look
         self._count = space.count
         self.everywhere = self._tables(size_of(space) + 16 * space.count)
         self._steps, self.equal = program.steps, np.zeros(len(program.steps), np.int64)
         self.doubted = np.zeros(len(program.steps), np.int64) if goes_on else None
         self.unwritten = np.zeros((len(program.steps) + 1, 2), np.int64) if tolerates else None
-        self.aside, self._inactive = tolerates, HazardLog("report")
+        self.aside, self._inactive, self._named = tolerates, HazardLog("report"), {}
 
-    reports = False
+    reports = clocked = False                            # clocked: whether Clocks say who is ordered with whom
 
     def add(self, kind, *what, **words):
         """As of HazardLog."""
@@ -163,7 +128,9 @@ class Doubts:
     def _read_of(self, at):
         """The Hazard of what a step has read that nothing has written, told without lanes and bytes."""
         step, count = self._steps[at], int(self.unwritten[at, 0])
-        if step.matrices is not None:
+        if at in self._named:
+            instruction = self._named[at]
+        elif step.matrices is not None:
             instruction = step.matrices.name
         elif step.memory is None or step.memory.used is not None:
             raise Doubt("something else, or a vector of which some elements are used")
@@ -250,14 +217,23 @@ class Doubts:
         how = self._look(what, at, nbytes, lanes, warp.who, tables)
         if how == "doubtful":
             self._doubt(warp)
-        elif how == "unwritten" and self.unwritten is not None:
-            first = self.unwritten[warp.part.at]
-            first[0] += 1
-            if not first[1]:
-                self.unwritten[-1, 1] += 1
-                first[1] = self.unwritten[-1, 1]
+        elif how == "unwritten":
+            self.reads_unwritten(warp.part.at)
         elif how != "sure":
             raise Doubt("an access of what nobody has written")
+
+    def reads_unwritten(self, at, instruction=None):
+        """A step, by its index, reads shared memory that nothing has written. instruction: what it is called, if its name
+        does not tell."""
+        if self.unwritten is None:
+            raise Doubt("a read of what nobody has written")
+        if instruction is not None:
+            self._named[at] = instruction
+        first = self.unwritten[at]
+        first[0] += 1
+        if not first[1]:
+            self.unwritten[-1, 1] += 1
+            first[1] = self.unwritten[-1, 1]
 
     def _start_of(self, address):
         """What is added to addresses of an array that has this one, for its bytes from the start of all memory."""
@@ -386,7 +362,7 @@ def in_two_steps(attempt, program, compiled):
 
     compiled: None where nothing is compiled; else whether the compiled loop is at hand.
     """
-    if compiled is None or not is_plain(program):
+    if compiled is None or not (is_plain(program) or is_ordered(program)):
         return attempt()
     if not compiled:
         try:

@@ -22,7 +22,9 @@ from simlayout.machine.ptx.cxx.names import brief_name
 from simlayout.machine.ptx.cxx.types import parameter_types
 from simlayout.machine.ptx.doubts import TRIED, Before, Doubt, Doubts, Enough, TooLong, UntilTold, in_two_steps, told_of
 from simlayout.machine.ptx.faults import refusal, summed
+from simlayout.machine.ptx.looked import is_plain
 from simlayout.machine.ptx.lowering.lower import Lowering
+from simlayout.machine.ptx.ordered import OrderedDoubts
 from simlayout.machine.ptx.passes.unread import NOTE
 from simlayout.machine.ptx.running import Running, compiled
 from simlayout.machine.ptx.unwritten import can_be_tried, judged, judged_quickly, noted
@@ -197,7 +199,8 @@ class Entry:
         if quick and not before.possible:
             raise Doubt
         if quick:
-            launch.look_quickly(Doubts(program, space, launch.log.reports, can_be_tried(program), _look))
+            launch.look_quickly(Doubts(program, space, launch.log.reports, can_be_tried(program), _look) if is_plain(program)
+                                else OrderedDoubts(program, space, can_be_tried(program), _look))
         program.executed = np.zeros(len(program.steps), np.int64)
         running = Running(program, launch, space, shape, limit, None if quick else before)
 

@@ -92,7 +92,7 @@ class Running:
     def whole(self, first):
         """Runs whole CTAs by the compiled loop from number `first` on, if it can: as of `run_grid`."""
         launch = self._what[1]
-        if self.loop is None or launch.shadowed or launch.watch is not None:
+        if self.loop is None or launch.clocked or launch.watch is not None:
             return first, True
         if self._whole is None:
             self._whole = self._make_whole()
@@ -127,7 +127,7 @@ class Running:
             for turn in turns:
                 turn.goes_round(self._circles.reads, self._what[0].reads_clocks)
             return []
-        self.gathers = self._are_all(turns, todo) and self.loop is not None and not self._what[1].shadowed
+        self.gathers = self._are_all(turns, todo) and self.loop is not None and not self._what[1].clocked
         if not self.gathers:
             return turns
         if all(turn.can_run for turn in turns):

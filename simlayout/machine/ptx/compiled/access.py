@@ -23,12 +23,14 @@ from simlayout.machine.ptx.compiled.held import (
     LOG_LANES,
     LOG_STEP,
     LOG_USED,
+    ORDERED,
     RANGES,
     SHARED_BY,
     SHARED_READ,
     SHARED_UPDATED,
     SHARED_WROTE,
 )
+from simlayout.machine.ptx.compiled.ordered import ordered_load, ordered_store
 from simlayout.machine.ptx.compiled.pointers import (
     behind,
     i64s,
@@ -149,6 +151,9 @@ def matrices_are_fine(count, transposed, cells, room, lanes, who, common):
             for i in range(LANES):
                 room[i] = U64(of_matrix(cells, m, transposed, i, half))
             total = 2 if transposed else 4
+            if common[ORDERED]:
+                how = max(how, ordered_load(room, total, lanes, who, i64s(common[ORDERED])))
+                continue
             how = max(how, shared_load(room, total, lanes, who, u64s(common[SHARED_WROTE]), u64s(common[SHARED_READ])))
             if common[SHARED_UPDATED] and how < DOUBTFUL:
                 how = max(how, updated_in(True, room, total, lanes, who, u64s(common[SHARED_UPDATED])))
@@ -215,6 +220,10 @@ def fine(step, rows, lanes, memory, at, cells, who, common):
     """SURE of a load or store of which there is nothing to tell, or another of those (see `compiled.doubts`). step: of the
     table; rows: the registers."""
     space, stores, total = step[SPACE], step[KIND] == STORE, step[SIZE] * step[COUNT]
+    if space == SHARED and common[ORDERED]:
+        if stores:
+            return ordered_store(step, rows, at, cells, lanes, who, i64s(common[ORDERED]))
+        return ordered_load(cells, total, lanes, who, i64s(common[ORDERED]))
     if space == SHARED:
         wrote, read = u64s(common[SHARED_WROTE]), u64s(common[SHARED_READ])
         if stores:

@@ -127,7 +127,7 @@ def store(shared, step, rows, at, cells, lanes, who, wrote, read, by):
             if not _lately(shared, writer, mine):
                 continue
             if same < 0:
-                same = I64(_holds(step, rows, at, i))
+                same = I64(holds(step, rows, at, i))
             again = same > 0 and by[cell] == like
             if not _races(shared, writer, mine):
                 mixed |= U32(0) if again else bit
@@ -140,7 +140,7 @@ def store(shared, step, rows, at, cells, lanes, who, wrote, read, by):
             continue
         mine, bit = U64(here | who[FIRST] + i + 1), U32(1) << U32(i)
         first = I64(cells[i]) >> shift
-        if _races(shared, wrote[first], mine) and not _agrees(step, rows, at, lanes, i):
+        if _races(shared, wrote[first], mine) and not agrees(step, rows, at, lanes, i):
             wrong |= bit
         for cell in range(first, first + count):
             by[cell] = U32(MIXED) if (wrong | mixed) & bit else like
@@ -248,7 +248,7 @@ def _many(shared, writer, reader, mine):
 
 
 @within
-def _holds(step, rows, at, i):
+def holds(step, rows, at, i):
     """Whether memory has what a lane stores."""
     for e in range(step[COUNT]):
         value, address = rows[LANES * step[ELEMENTS + e] + i], I64(at[i]) + e * step[SIZE]
@@ -266,7 +266,7 @@ def _holds(step, rows, at, i):
 
 
 @within
-def _agrees(step, rows, at, lanes, i):
+def agrees(step, rows, at, lanes, i):
     """Whether a lane stores what those before it in its warp store at its address."""
     keep = ~U64(0) >> U64(64 - 8 * step[SIZE])
     for j in range(i):

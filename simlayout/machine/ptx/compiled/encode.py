@@ -79,14 +79,16 @@ TABLE, COPIES, END, REGISTERS = range(4)
 """Where `Encoded.numbers` has them."""
 
 
-def encoded(program, watched: bool) -> Encoded:
-    """The Encoded of a Program. watched: whether somebody looks for hazards: then memory that can have some is SPECIAL."""
-    if watched not in program.encoded:
-        program.encoded[watched] = _encoded(program, watched)
-    return program.encoded[watched]
+def encoded(program, watched: bool, clocked: bool = False) -> Encoded:
+    """The Encoded of a Program. watched: whether somebody looks for hazards: then memory that can have some is SPECIAL;
+    clocked: whether clocks say who is ordered with whom: then what makes lanes know one another is."""
+    key = watched, clocked or watched
+    if key not in program.encoded:
+        program.encoded[key] = _encoded(program, *key)
+    return program.encoded[key]
 
 
-def _encoded(program, watched):
+def _encoded(program, watched, clocked):
     n = len(program.steps)
     table = np.zeros((n + 1, FIELDS), np.int64)
     table[:, [GUARD, RESULT, SECOND, A, B, C, D, *range(ELEMENTS, FIELDS)]] = -1
@@ -109,7 +111,7 @@ def _encoded(program, watched):
             row[KIND], (row[RESULT], row[SECOND]) = RETURN, _rows_of(step.jump.names)
         elif isinstance(step.jump, Exit):
             row[KIND] = EXIT
-        elif step.exchange is not None and step.guard is None and not watched:
+        elif step.exchange is not None and step.guard is None and not clocked:
             _exchange(row, step.exchange)
         elif step.product is not None:
             _product(row, step.product, program.rows + ROOM - 1, kept)

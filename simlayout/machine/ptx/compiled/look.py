@@ -15,11 +15,12 @@ from simlayout.machine.ptx.compiled.doubts import (
     write,
 )
 
-READS, WRITES, COPIES, LANDS, COPIED = range(5)
+READS, WRITES, COPIES, LANDS, COPIED, GLOBAL_READS, GLOBAL_WRITES = range(7)
 """What an instruction does: it reads shared memory; it writes there, at once, or until that has landed; it has landed; it
 reads global memory for as long as a copy is on its way."""
 
-_DOES = {"READS": READS, "WRITES": WRITES, "COPIES": COPIES, "LANDS": LANDS, "COPIED": COPIED}
+_DOES = {"READS": READS, "WRITES": WRITES, "COPIES": COPIES, "LANDS": LANDS, "COPIED": COPIED, "GLOBAL_READS": GLOBAL_READS,
+         "GLOBAL_WRITES": GLOBAL_WRITES}
 _FOUND = {SURE: "sure", DOUBTFUL: "doubtful", UNWRITTEN: "unwritten"}
 
 
@@ -39,12 +40,16 @@ def look(what, places, nbytes, lanes, who, tables):
         elif what == COPIED:
             how = max(how, global_load(cells, np.int64(0), nbytes, lanes, who, wrote, read))
             goes_on_reading(cells, nbytes, lanes, who, read)
+        elif what == GLOBAL_READS:
+            how = max(how, global_load(cells, np.int64(1), nbytes, lanes, who, wrote, read))
+        elif what == GLOBAL_WRITES:
+            how = max(how, write(False, cells, nbytes, lanes, who, wrote, read, by, False))
         elif what == LANDS:
             landed(cells, nbytes, lanes, who, wrote)
         else:
             how = max(how, write(True, cells, nbytes, lanes, who, wrote, read, by, what == COPIES))
         if len(updated) and how < DOUBTFUL and what != LANDS:
-            how = max(how, updated_in(what != COPIED, cells, nbytes, lanes, who, updated))
+            how = max(how, updated_in(what < COPIED, cells, nbytes, lanes, who, updated))
     return how
 
 

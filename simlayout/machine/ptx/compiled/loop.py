@@ -13,6 +13,7 @@ from simlayout.machine.ptx.compiled.held import (
     EXECUTED,
     FULL,
     ONE_PART,
+    ORDERED,
     RANGES,
     SHARED_WROTE,
     WHOLE_CTA,
@@ -40,7 +41,7 @@ class Loop:
 
     def __init__(self, program, launch, space):
         self._program, self._launch, self._space = program, launch, space
-        self.steps = encoded(program, launch.shadowed or launch.watch is not None)
+        self.steps = encoded(program, launch.shadowed or launch.watch is not None, launch.clocked)
         self._log = _spare.pop() if _spare else Log(NOTED)
         self._common, self._state, self._tables = self._log.common, self._log.state, None
         self._common[EXECUTED], self._common[ARRAYS] = address_of(program.executed), 0
@@ -79,6 +80,8 @@ class Loop:
     def _enter_cta(self, what, who, asked, cta):
         doubts = self._launch.doubts
         shared = None if doubts is None else doubts.shared_of(cta)
+        if doubts is not None and doubts.clocked:
+            self._common[ORDERED] = cta.shadow.ready()
         return self.enter(what, who, np.array(asked, np.int64), cta.held, shared)
 
     def is_compiled(self, at):
@@ -132,7 +135,7 @@ class Loop:
             doubts, self._tables = self._launch.doubts, shared
             noted = [0 if table is None else address_of(table) for table in (doubts.doubted, doubts.unwritten)]
             parts = [[address_of(table) if table.size else 0 for table in tables] for tables in (shared, doubts.everywhere)]
-            self._common[SHARED_WROTE:] = *parts[0], len(shared[0]), *parts[1], address_of(doubts.equal), *noted, \
+            self._common[SHARED_WROTE:ORDERED] = *parts[0], len(shared[0]), *parts[1], address_of(doubts.equal), *noted, \
                 len(doubts.equal)
 
     def flush(self):

@@ -20,7 +20,7 @@ def pointer_to(element):
     return pointer
 
 
-u64s, i64s, u32s, u8s = map(pointer_to, (types.uint64, types.int64, types.uint32, types.uint8))
+u64s, i64s, u32s, i32s, u8s = map(pointer_to, (types.uint64, types.int64, types.uint32, types.int32, types.uint8))
 """A pointer to numbers of a type, of an address. `pointer[i]` is the i-th of them; nobody checks i."""
 
 

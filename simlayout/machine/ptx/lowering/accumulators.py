@@ -92,4 +92,5 @@ def _look(step, numbers):
             return run(warp)
         compute(warp.rows, None if warp.whole else warp.active)
 
+    step.is_plain_beneath = any(one is not None for one in (step.matrices, step.memory, step.product, compute))
     step.run, step.compute, step.lanewise, step.memory, step.matrices, step.product = looking, None, None, None, None, None

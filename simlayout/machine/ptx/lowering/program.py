@@ -47,7 +47,8 @@ class Step:
     with an error. sunk: whether it stands before a wgmma.wait_group in the text (`sunk`). unread: whether it is a load
     that counts nothing, as nothing needs its result. waits: whether it reads a flag, or a counter: see `published`.
     within: of an access of shared memory the Bounds of its addresses, if they are known. clock: of what reads a clock the
-    row that gets it.
+    row that gets it. is_plain_beneath: whether it looks at accumulators, and then does what one of those above says as
+    data, or compute.
     """
 
     name: str
@@ -79,6 +80,7 @@ class Step:
     sunk: bool = False
     unread: bool = False
     clock: int | None = None
+    is_plain_beneath: bool = False
 
     @property
     def counted_at(self):
@@ -114,7 +116,8 @@ class Program:
     accumulators: registers that wgmma adds to
     register_bounds: the least and the most that a thread has at launch, as its setmaxnreg say
     parameters, executed: of a launch, their bytes, and how often each step was executed
-    encoded: {whether it is watched: its Encoded}; started: (of which launch, how its CTAs begin: `compiled.whole.started`)
+    encoded: {(whether it is watched, whether clocked): its Encoded}; started: (of which launch, how its CTAs begin, as of
+    `compiled.whole.started`)
     """
 
     name: str

@@ -110,9 +110,11 @@ class GlobalSpace:
         yield from (allocation.bytes for *_, allocation, _ in self._ranges if allocation.bytes.flags.writeable)
 
     def memory(self) -> Iterator[tuple[int, int, int, bool]]:
-        """(first address, one past the last, where that is in this process, whether it may be written) of each array."""
-        for first, last, allocation, _ in self._ranges:
-            yield first, last, allocation.bytes.__array_interface__["data"][0], allocation.bytes.flags.writeable
+        """(first address, one past the last, where that is in this process, whether it may be written) of each array; of
+        those that have the same bytes once."""
+        yield from dict.fromkeys(
+            (first, last, allocation.bytes.__array_interface__["data"][0], allocation.bytes.flags.writeable)
+            for first, last, allocation, _ in self._ranges)
 
     def ranges(self) -> np.ndarray:
         """int64 [n, 5], of each array, by address: the first one, bytes, where that is in this process, whether it may be
