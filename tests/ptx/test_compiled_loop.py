@@ -58,11 +58,11 @@ def test_every_compiled_name_has_a_code(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_compiled_instruction_gives_the_bits_that_numpy_gives(name):
-    from simlayout.machine.ptx.compiled.enter import enter
+    from simlayout.machine.ptx.compiled.enter import address_of_loop, enter
 
     program, rng = one_step(name), np.random.default_rng(len(name))
     e = encoded(program, False)
-    held, log = held_of(1, program.constant_rows), Log(1)
+    held, log = held_of(1, program.constant_rows), Log(1, address_of_loop())
     log.common[EXECUTED], rows = address_of(program.executed), held.rows[0]
     for _ in range(50):
         rows[:] = 0

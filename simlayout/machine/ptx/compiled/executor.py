@@ -173,15 +173,15 @@ def _goes_on(how, at, who, common):
     return False
 
 
-@within
 def execute(w, at, limit, patience, mask, held, steps, common):
     """Executes from step `at` on; returns where it stopped, in state[0] how many steps it has executed, and
     adds the stores that others may see to state[1]; state[2] becomes 1 where it stopped at an access that may have something
     to tell of.
 
     w: the number of the warp; limit: a place in the order; patience: most steps; mask: uint64 [32], all ones where a lane
-    takes part. held, steps, common: as of `enter.enter`.
+    takes part. held, steps, common: as of `enter.enter`. The last four are addresses.
     """
+    mask, held, steps, common = u64s(mask), i64s(held), i64s(steps), i64s(common)
     table, copies, executed = i64s(steps[TABLE]), i64s(steps[COPIES]), i64s(common[EXECUTED])
     state, log_used = i64s(common[STATE]), i64s(common[LOG_USED])
     memory, who = behind(i64s(held[PLACES]), PLACES_EACH * w), behind(i64s(held[WHO]), WHO_EACH * w)
@@ -270,7 +270,7 @@ def execute(w, at, limit, patience, mask, held, steps, common):
         elif kind == PRODUCT:
             if not whole:
                 break
-            call(step[OFFSET], rows_at, step[FIRST])
+            call(step[OFFSET], (rows_at, step[FIRST]))
         elif kind == MATRICES:
             if not whole or log_used[0] == common[LOG_ROOM]:
                 break

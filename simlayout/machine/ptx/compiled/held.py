@@ -42,17 +42,17 @@ ROWS, PLACES, WHO, PARTS, AT, MASKS, RAN, BEGUN, LEFT, DOING, WARPS = range(len(
 PLACES_EACH, WHO_EACH = 6, 8
 """Numbers of each warp."""
 
-(EXECUTED, RANGES, ARRAYS, STATE, LOG_STEP, LOG_LANES, LOG_ADDRESSES, LOG_USED, LOG_ROOM, SHARED_WROTE, SHARED_READ,
+(EXECUTED, RANGES, ARRAYS, EXECUTE, STATE, LOG_STEP, LOG_LANES, LOG_ADDRESSES, LOG_USED, LOG_ROOM, SHARED_WROTE, SHARED_READ,
  SHARED_UPDATED, SHARED_BY, CELLS, GLOBAL_WROTE, GLOBAL_READ, GLOBAL_UPDATED, GLOBAL_BY, EQUAL, DOUBTED, NOT_WRITTEN,
- STEPS, ORDERED) = range(23)
+ STEPS, ORDERED) = range(24)
 """The numbers of what all warps of a launch have in common: where in this process these arrays begin, and how long some are.
 
 int64 [steps], how often each was executed; int64 [arrays, 5], of each array: first address, bytes, where that is in this
-process, whether it may be written, and where it begins among all; int64 [3], what the loop says of what it did (see
-`executor.execute`); the accesses of shared and global memory, see Log. The rest is of `doubts`, where somebody looks: who
-wrote, who read and who changed shared memory by atomics, or 0, by what it was written, of so many cells, and the same of
-global memory; `Doubts.equal`; `Doubts.doubted`, or 0; `Doubts.unwritten`, or 0; how many steps there are; and where a Look
-has what it is asked by (see `ordered`), or 0."""
+process, whether it may be written, and where it begins among all; `enter.address_of_loop`; int64 [3], what the loop says of
+what it did (see `executor.execute`); the accesses of shared and global memory, see Log. The rest is of `doubts`, where
+somebody looks: who wrote, who read and who changed shared memory by atomics, or 0, by what it was written, of so many cells,
+and the same of global memory; `Doubts.equal`; `Doubts.doubted`, or 0; `Doubts.unwritten`, or 0; how many steps there are;
+and where a Look has what it is asked by (see `ordered`), or 0."""
 
 
 WHOLE_GRID, WHOLE_CTA, ALL_PARTS, ONE_PART = range(4)
@@ -96,12 +96,13 @@ class Start(NamedTuple):
 
 class Log:
     """Room for `room` accesses: int64 steps, uint32 lanes, int64 [room, 32] addresses; used: int64 [1], how many.
-    common: the numbers of a launch that notes its accesses here; state: int64 [3], see there."""
+    common: the numbers of a launch that notes its accesses here; state: int64 [3], see there. loop: where it is."""
 
-    def __init__(self, room: int):
+    def __init__(self, room: int, loop: int):
         self.step, self.lanes = np.zeros(room, np.int64), np.zeros(room, np.uint32)
         self.addresses, self.used = np.zeros((room, LANES), np.int64), np.zeros(1, np.int64)
-        self.state, self.common = np.zeros(3, np.int64), np.zeros(23, np.int64)
+        self.state, self.common = np.zeros(3, np.int64), np.zeros(24, np.int64)
+        self.common[EXECUTE] = loop
         self.common[STATE:LOG_ROOM + 1] = numbers((self.state, self.step, self.lanes, self.addresses, self.used, room))
 
 

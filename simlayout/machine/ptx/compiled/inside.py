@@ -1,14 +1,13 @@
-"""What `enter.enter` does, compiled into it: everything that the loop is made of is imported here, once it is compiled."""
+"""What `enter.enter` does, compiled into it; imported once it is compiled."""
 
 import numpy as np
 
 from simlayout.jit import within
-from simlayout.machine.ptx.compiled.executor import execute
 from simlayout.machine.ptx.compiled.grid import execute_grid
 from simlayout.machine.ptx.compiled.held import ALL_PARTS, MASKS, WHOLE_CTA, WHOLE_GRID
 from simlayout.machine.ptx.compiled.pointers import behind, i64s, u64s
 from simlayout.machine.ptx.compiled.rows import LANES
-from simlayout.machine.ptx.compiled.together import execute_cta, execute_parts
+from simlayout.machine.ptx.compiled.together import execute, execute_cta, execute_parts
 
 
 def entered(what, who, asked, start, held, steps, common):

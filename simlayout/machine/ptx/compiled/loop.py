@@ -6,7 +6,7 @@ import numpy as np
 
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.ptx.compiled.encode import BARRIER, KIND, SPECIAL, encoded
-from simlayout.machine.ptx.compiled.enter import enter
+from simlayout.machine.ptx.compiled.enter import address_of_loop, enter
 from simlayout.machine.ptx.compiled.held import (
     ALL_PARTS,
     ARRAYS,
@@ -42,7 +42,7 @@ class Loop:
     def __init__(self, program, launch, space):
         self._program, self._launch, self._space = program, launch, space
         self.steps = encoded(program, launch.shadowed or launch.watch is not None, launch.clocked)
-        self._log = _spare.pop() if _spare else Log(NOTED)
+        self._log = _spare.pop() if _spare else Log(NOTED, address_of_loop())
         self._common, self._state, self._tables = self._log.common, self._log.state, None
         self._common[EXECUTED], self._common[ARRAYS] = address_of(program.executed), 0
         self._common[SHARED_WROTE:] = 0

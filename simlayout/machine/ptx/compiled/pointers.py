@@ -43,14 +43,23 @@ def copy(typing, to, source, count):
 
 
 @intrinsic
-def call(typing, function, one, other):
-    """Calls a function, by its address, of two numbers."""
+def address(typing, pointer):
+    """Where a pointer points, as a number."""
+    def generate(context, builder, signature, args):
+        return builder.ptrtoint(args[0], ir.IntType(64))
+    return types.int64(pointer), generate
+
+
+@intrinsic
+def call(typing, function, numbers):
+    """What a function returns, called by its address, of a tuple of numbers; all are int64."""
     def generate(context, builder, signature, args):
         word = ir.IntType(64)
-        kind = ir.FunctionType(ir.VoidType(), [word, word])
-        builder.call(builder.inttoptr(args[0], kind.as_pointer()), args[1:])
-        return context.get_dummy_value()
-    return types.void(types.int64, types.int64, types.int64), generate
+        kind = ir.FunctionType(word, [word] * len(numbers))
+        given = [context.cast(builder, number, of, types.int64)
+                 for number, of in zip(cgutils.unpack_tuple(builder, args[1]), numbers)]
+        return builder.call(builder.inttoptr(args[0], kind.as_pointer()), given)
+    return types.int64(types.int64, numbers), generate
 
 
 @intrinsic

@@ -18,13 +18,14 @@ from simlayout.machine.ptx.compiled.encode import (
     RETURN,
     TABLE,
 )
-from simlayout.machine.ptx.compiled.executor import execute, registers_of
+from simlayout.machine.ptx.compiled.executor import registers_of
 from simlayout.machine.ptx.compiled.held import (
     AT,
     BEGUN,
     DOING,
     ENDED,
     ENOUGH,
+    EXECUTE,
     EXECUTED,
     FULL,
     LEFT,
@@ -39,7 +40,7 @@ from simlayout.machine.ptx.compiled.held import (
     WHO,
     WHO_EACH,
 )
-from simlayout.machine.ptx.compiled.pointers import behind, copy, i64s, u64s
+from simlayout.machine.ptx.compiled.pointers import address, behind, call, copy, i64s, u64s
 from simlayout.machine.ptx.compiled.rows import LANES
 from simlayout.machine.ptx.doubts import CTA, INTERVAL, MOST_INTERVALS
 
@@ -48,6 +49,12 @@ U64 = np.uint64
 _RUNS, _AT_BARRIER, _STOPS = range(3)
 """What a warp does: it goes on, or has ended; it stands at a barrier of the whole CTA; it stands at a step that needs more
 than this."""
+
+
+@within
+def execute(w, at, limit, patience, mask, held, steps, common):
+    """As `executor.execute`, by its address: see `enter`."""
+    return call(common[EXECUTE], (w, at, limit, patience, address(mask), address(held), address(steps), address(common)))
 
 
 @within
