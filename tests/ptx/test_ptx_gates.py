@@ -115,6 +115,7 @@ SAME, NEXT = "ld.shared.u32 %x1, [%r5]; ", "ld.shared.u32 %x1, [%r5+4]; "
 ON, TO_END = STORE.format("%x0").replace("@%p1 ", ""), "@!%p1 bra $end; "
 MORE, ENDED = "st.global.u32 [%rd1+4], %r2; ", "st.global.u32 [%rd1+4], %r2; $end: "
 AFTER = "bar.sync 0; st.global.u32 [%rd1+8], %r2; "
+UNDER = "@!%p2 bra $skip; {} $skip: "
 ADD = "@%p1 red.global.add.u32 [%rd1], %x0; "
 ADDS = ADD + "@%p1 red.global.add.u32 [%rd1+4], %x1; "
 
@@ -185,6 +186,19 @@ BEHIND_BRANCHES = {
     GUARD + LOAD + AROUND.format(RED.format("%x0") + SAME + RED.format("%x1")) + LAST: (0, 1),
     GUARD + LOAD + AROUND.format(RED.format("%x0") + NEXT + RED.format("%x1")) + LAST: (0, 1),
     GUARD + LOAD + "@!%p1 ret; " + RED.format("%x0") + NEXT + LAST.replace("%r2", "%x1"): (0, 1),
+    GUARD + OTHER + LOAD + UNDER.format(MORE) + TO_END + ON + END: (0, 1),
+    GUARD + OTHER + TWO + UNDER.format(MORE.replace("%r2", "%x1")) + TO_END + ON + END: (1, 1),
+    GUARD + OTHER + LOAD + "add.u32 %x2, %x0, 5; " + UNDER.format(MORE) + TO_END + ON.replace("%x0", "%x2") + END: (0, 1),
+    GUARD + OTHER + LOAD + "mad.lo.u32 %x2, %x0, 3, 7; " + UNDER.format(MORE) + TO_END + ON.replace("%x0", "%x2") + END:
+        (1, 0),
+    GUARD + OTHER + LOAD + UNDER.format("mov.u32 %x0, 3; " + MORE) + TO_END + ON + END: (1, 0),
+    GUARD + OTHER + LOAD + UNDER.format("st.shared.u32 [%r5+64], %r2; ") + TO_END + ON + END: (1, 0),
+    GUARD + OTHER + LOAD + UNDER.format(MANY.replace("%x2, %x0", "%x2, %r2")) + TO_END + ON + END: (1, 0),
+    GUARD + OTHER + LOAD + UNDER.format(MORE) + UNDER.format(MORE).replace("skip", "two") + TO_END + ON + END: (1, 0),
+    GUARD + OTHER + "setp.gt.u32 %p3, %r2, 5; " + LOAD + UNDER.format(MORE) +
+    UNDER.format(MORE).replace("skip", "two").replace("%p2", "%p3") + TO_END + ON + END: (0, 1),
+    GUARD + OTHER + LOAD + UNDER.format(MORE) + ADD + AFTER: (0, 1),
+    GUARD + OTHER + TWO + UNDER.format(MORE.replace("%r2", "%x1")) + ADD + AFTER: (1, 1),
 }
 """The same, with branches: those that come behind the first branch or end of lanes."""
 

@@ -128,6 +128,8 @@ TILE = ".shared .align 16 .b8 tile[512];\n"
     ("ld.shared.b32 %r1, [tile]; st.shared.b32 [tile], %r1;", 0), ("ld.shared.b32 %r1, [tile]; add.u32 %r2, %r1, 1;", 1),
     ("ld.shared.b32 %r1, [tile]; st.shared.b32 [%r1], %r2;", 0), ("@%p1 ld.shared.b32 %r1, [tile];", 1),
     ("ld.shared.v2.b32 {%r1, %r2}, [tile]; mov.b64 %rd1, {%r2, %r2};", 0), ("ld.param.u32 %r1, [kernel_param_0];", 0),
+    ("mov.pred %p1, 0; ld.shared.b32 %r1, [tile]; @%p1 st.shared.b32 [tile], %r1;", 1),
+    ("mov.pred %p1, 0; ld.shared.b32 %r1, [tile]; @!%p1 st.shared.b32 [tile], %r1;", 0),
     ("bra DONE; ld.shared.b32 %r1, [tile]; DONE:", 0), ("ld.shared.b32 %r1, [tile]; mov.u32 %r1, 0;", 1)])
 def test_a_load_whose_result_nothing_needs_counts_nothing_as_ptxas_leaves_it_out_and_a_note_says_so(body, notes):
     text = module(TILE + f"st.shared.b64 [tile], %rd1;\n.loc 1 7 3\n{body}\nret;", ["u32"], before='.file 1 "k.cu"')

@@ -9,6 +9,9 @@ are gates, of those that the instructions of a kernel come to in their order:
 - `@p bra` around lines that ptxas does not put under predicates instead: an atomic or a shuffle is among them, another
   branch, or there are many.
 
+A load that is ahead of lines which ptxas puts under predicates, and of their branch, comes behind a gate that follows, too:
+of `if (i < n) o[i] = a; if (j < n) o[j] = b;` at the end of a kernel b is loaded behind `@p EXIT`, and a is not.
+
 Loads whose results are used as they are, or as another type, come behind, and so do those with one operation and a constant
 between, except 0, which is a register there; of several uses, as of the two halves of a word, each must be of these kinds.
 Those of which one instruction of three operands is made first do not, nor do loads ahead of a barrier, of what acquires or
@@ -140,6 +143,18 @@ class _Body:
         """Whether ptxas leaves a branch around some statements a branch."""
         return len(around) >= _MANY or any(getattr(self.body[i], "opcode", "bra") in _NEVER_PREDICATED for i in around)
 
+    def skipped_from(self, label: int) -> int:
+        """Where the branch is that alone leads to a label, if ptxas puts all between under predicates instead; else -1."""
+        jumps = self.jumps[self.body[label].name]
+        if len(jumps) != 1 or not 0 <= jumps[0] < label:
+            return -1
+        branch, around = self.body[jumps[0]], self.body[jumps[0] + 1 : label]
+        if isinstance(branch, syntax.Label) or branch.opcode != "bra" or branch.guard is None:
+            return -1
+        if any(isinstance(one, syntax.Label) for one in around):
+            return -1
+        return -1 if self._stays(range(jumps[0] + 1, label)) else jumps[0]
+
     def _falls(self, at):
         """Whether the statement behind another one is executed next."""
         statement = self.body[at]
@@ -217,17 +232,34 @@ def apart(body: Statements, guards: dict[int, Guard]) -> Statements:
 
 
 def _behind(lines, gate, kept=frozenset()):
-    """The loads of a gate's basic block that come behind it, and what comes along, the last one first. kept: ids of what
-    does not."""
+    """The loads of a gate's basic block, as ptxas has it, that come behind it, and what comes along, the last one first.
+    kept: ids of what does not."""
     alone: dict[str, bool] = {}                          # register that is read behind it alone -> whether it is computed
     along: dict[int, bool] = {}                          # where what comes along is -> whether something is computed there
     behind: list[syntax.Instruction] = []
     changed: set[str] = set()                            # between a statement and the gate
     stay: set[str] = set()                               # names of what is between the block's start and the gate, and stays
+    skipped = gate.at                                    # where the branch is that a statement is behind, up to its label
+    skipping: list[Guard] = []                           # those of such branches
     for at in range(gate.at - 1, -1, -1):
         statement = lines.body[at]
-        if isinstance(statement, syntax.Label) or _keeps_ahead(statement):
+        if isinstance(statement, syntax.Label):
+            skipped = lines.skipped_from(at)
+            if skipped < 0:
+                break
+            continue
+        if at == skipped:                                # the branch itself, of two with one guard ptxas makes a branch
+            if statement.guard in skipping:
+                break
+            skipping.append(statement.guard)
+            skipped = gate.at
+            continue
+        if _keeps_ahead(statement):
             break
+        if at > skipped:
+            changed.update(defined(statement))
+            stay.add(statement.name)
+            continue
         if _branched_around(statement) and (gate.guard is None or statement.guard != gate.guard):
             break
         alone |= {name: any(along.get(reader, False) for reader in readers) for name in defined(statement)

@@ -105,6 +105,8 @@ class Known:
         """Names of the registers that instructions read which do something, and those that compute what such ones read."""
         computes, todo, read = defaultdict(list), [], set()
         for instruction in self._body:
+            if self.never(instruction.guard):
+                continue
             if _only_computes(instruction):
                 for name in defined(instruction):
                     computes[name].append(instruction)
@@ -134,6 +136,20 @@ class Known:
         if made is not None and made.guard is None and made.opcode == "mov":
             operand = made.operands[1]
         return operand.value if isinstance(operand, syntax.Integer) else None
+
+    def never(self, guard) -> bool:
+        """Whether a guard is plainly false in all lanes: ptxas leaves out what is under it.
+
+        >>> from simlayout.machine.ptx.parser.grammar import parse
+        >>> text = ".version 9.0\\n.target sm_90\\n.address_size 64\\n.entry f() { .reg .pred %p<3>; mov.pred %p1, 0;"
+        >>> text += "mov.pred %p2, -1; @%p1 bar.sync 0; @!%p1 bar.sync 0; @%p2 bar.sync 0; @!%p2 bar.sync 0; ret; }"
+        >>> function = parse(text).functions["f"]
+        >>> [Known(function).never(s.guard) for s in function.body[2:]]
+        [True, False, False, True, False]
+        """
+        negated = isinstance(guard, syntax.Negated)
+        value = self.constant(guard.register if negated else guard)
+        return value is not None and bool(value) == negated
 
     def place(self, address: syntax.Address) -> syntax.Address:
         """The same address, told by what the register of its base is made of: by moves, changes of the space, and sums with
