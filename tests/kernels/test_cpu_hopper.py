@@ -152,7 +152,7 @@ KINDS = {
 """Configuration, (M, N, K)."""
 
 
-@pytest.mark.parametrize("kind", sweep_but([*list(KINDS)[:3], *list(KINDS)[8::7]], KINDS))
+@pytest.mark.parametrize("kind", sweep_but(list(KINDS)[:4], KINDS))
 def test_every_kind_gives_the_bits_of_the_arithmetic_and_executes_what_is_predicted(kind):
     assert_right_and_as_predicted(KINDS[kind][0], *KINDS[kind][1])
 

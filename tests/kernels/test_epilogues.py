@@ -31,7 +31,7 @@ def check(options, epilogue, shape, matrices=0, seed=1):
     return kernel, done
 
 
-@pytest.mark.parametrize("case", sweep_but([CASES[i] for i in (0, 8, 11)], CASES), ids=str)
+@pytest.mark.parametrize("case", sweep_but([CASES[0], CASES[8]], CASES), ids=str)
 @cut_small_tiles()
 def test_what_is_stored_has_the_bits_of_each_step_by_itself_and_one_rounding(case):
     assert_cut(check(*case, (130, 72, 144))[0].options, 130, 72, 144)

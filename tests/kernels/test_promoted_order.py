@@ -74,8 +74,7 @@ def assert_made(case):
 
 
 PAIRS = [(case, order) for case in PRODUCTS for order in (*ORDERS, "any", "another")]
-FEW = [("one consumer", "any"), ("two", "any"), ("slices", "any"), ("groups", "a warp of each ahead"),
-       ("groups", "the producer behind"), ("groups", "scales behind")]
+FEW = [("two", "any"), ("slices", "any"), ("groups", "a warp of each ahead"), ("groups", "scales behind")]
 
 
 @pytest.mark.parametrize("pair", sweep_but(FEW, PAIRS), ids=str)

@@ -52,7 +52,7 @@ WIDE = {
 
 
 @needs_tools
-@pytest.mark.parametrize("name", sweep_but(["scaled, in turns"], WIDE))
+@pytest.mark.parametrize("name", sweep_but([], WIDE))
 def test_nothing_of_wide_tiles_spills_and_no_wgmma_waits_for_another(name, tmp_path):
     from cuda_kernels.build.compile import ptx
 

@@ -15,7 +15,7 @@ from simlayout.errors import AddressError, MachineError, SimlayoutError
 from simlayout.machine.hazards.shadow import SharedShadow
 
 
-@pytest.mark.parametrize("count, seed", [(60, 1), pytest.param(10_000, 3, marks=pytest.mark.sweep)])
+@pytest.mark.parametrize("count, seed", [(25, 1), pytest.param(10_000, 3, marks=pytest.mark.sweep)])
 def test_a_mutated_fault_runs_or_is_refused_in_one_line(count, seed):
     chance, texts, found = random.Random(seed), {}, {}
     for i in range(count):

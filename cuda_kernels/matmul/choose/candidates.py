@@ -18,8 +18,8 @@ OF_OPERANDS = "c_major", "a_major", "b_major", "dtype", "scaled"
 
 FEW = "1x1", "2x1", "1x2"
 MANY = *FEW, "4x1", "1x4", "2x4", "4x2"
-"""cluster_m x cluster_n. With 2x2 the best of a product took 1.13 of the best with one of these, and less at one product of 14,
-0.94 of it (geometric mean, by hand on an H200)."""
+"""cluster_m x cluster_n. With 2x2 the best of a product took 1.13 of the best with one of these (geometric mean of 14, by
+hand on an H200), and less at one of them, 0.94."""
 
 
 def columns(first, last):
