@@ -70,22 +70,23 @@ PRODUCT = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1, %f2, %f3, %f4
 TAKEN = f"mov.b32 %r9, %f2; {SUM}"
 
 
-def _wait(which, phase):
+def wait(which, phase):
+    """A wait for a phase of one of the mbarriers."""
     return (f"{{ .reg .pred q; W: mbarrier.try_wait.parity.shared.b64 q, [%r8+{8 * which}], {phase % 2}; @!q bra W; }}")
 
 
 def _of_all(n, phases):
-    return STORE, "mbarrier.arrive.shared.b64 _, [%r8];", _wait(0, phases[0]), OTHER, BARRIER
+    return STORE, "mbarrier.arrive.shared.b64 _, [%r8];", wait(0, phases[0]), OTHER, BARRIER
 
 
 def _of_lanes(n, phases):
-    return STORE, WARP, "@%p2 mbarrier.arrive.shared.b64 _, [%r8+16];", _wait(2, phases[2]), OTHER, BARRIER
+    return STORE, WARP, "@%p2 mbarrier.arrive.shared.b64 _, [%r8+16];", wait(2, phases[2]), OTHER, BARRIER
 
 
 def _loads(n, phases):
     return (FENCE, BARRIER, "@%p1 mbarrier.arrive.expect_tx.shared.b64 _, [%r8+8], 512;",
             "@%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r2], [%d1], 512, [%r8+8];",
-            _wait(1, phases[1]), OTHER, BARRIER)
+            wait(1, phases[1]), OTHER, BARRIER)
 
 
 def _stores(n, phases):
@@ -100,7 +101,7 @@ def _stores_again(n, phases):
 
 def _arrive(n, phases):
     return ("cp.async.ca.shared.global [%r4], [%d3], 4;", "cp.async.mbarrier.arrive.noinc.shared.b64 [%r8];",
-            _wait(0, phases[0]), OTHER, BARRIER)
+            wait(0, phases[0]), OTHER, BARRIER)
 
 
 def _copies(n, phases):

@@ -8,7 +8,7 @@ from tiers import given_few
 
 pytest.importorskip("numba")
 
-from random_orders import BLOCKS, THREADS, lines_of, programs, text_of
+from random_orders import BLOCKS, STORE, THREADS, lines_of, programs, text_of, wait
 
 import simlayout.machine.ptx.compiled.loop  # noqa: F401  (at hand from the first launch on)
 from simlayout.errors import SimlayoutError
@@ -68,6 +68,47 @@ def test_what_is_missed_is_a_doubt_and_told(monkeypatch, names, left_out):
     lines = lines_of(names)
     at = next(i for i, line in enumerate(lines) if left_out in line)
     program = load(text_of(lines[:at] + lines[at + 1:])).entry()
+    assert quick(monkeypatch, program) is None
+    monkeypatch.undo()
+    assert outcome(program)[0]
+
+
+WARPS = ("shr.u32 %r15, %r1, 5;", "setp.eq.u32 %p5, %r15, 0;", "setp.eq.u32 %p6, %r15, 1;", "setp.lt.u32 %p7, %r13, 4;",
+         "and.b32 %r16, %r1, 4;", "setp.eq.u32 %p8, %r16, 0;")
+"""%p5 and %p6 are the first two warps, %p7 the first four lanes, %p8 those that get even columns of a transposed matrix."""
+
+AGAIN = {
+    "by warps that meet": ("@!%p3 bra E;", "@%p6 bar.sync 1, 64;", "st.global.u32 [%d1], 7;", "@%p5 bar.sync 1, 64;"),
+    "behind arrivals of some lanes": (
+        "@!%p3 bra E;", "@%p5 bra S;", wait(2, 0), "S: @%p7 st.shared.u32 [%r2], 7;", "@%p6 bra E;",
+        "@%p7 mbarrier.arrive.shared.b64 _, [%r8+16];"),
+    "by lanes that meet": (
+        "@!%p5 bra E;", "@!%p7 bra E;", "mov.u32 %r17, 0;", "L: st.shared.u32 [%r2], 7;", "bar.warp.sync 15;",
+        "add.u32 %r17, %r17, 1;", "setp.lt.u32 %p2, %r17, 2;", "@%p2 bra L;")}
+"""What stores one value twice, in order."""
+
+
+@pytest.mark.parametrize("name", AGAIN)
+def test_stores_of_one_value_that_are_in_order_are_not_noted(monkeypatch, name):
+    program = load(text_of([*WARPS, *AGAIN[name], "E: bar.sync 0;"])).entry()
+    assert quick(monkeypatch, program) is None
+    monkeypatch.undo()
+    assert outcome(program)[:2] == ([], [])
+
+
+LOADS = ("and.b32 %r16, %r13, 7;", "shl.b32 %r16, %r16, 4;", "add.u32 %r16, %r16, %r2;", "cvt.u64.u32 %d7, %r16;",
+         "cvta.shared.u64 %d7, %d7;", "ldmatrix.sync.aligned.m8n8.x1.trans.b16 {%r9}, [%d7];")
+
+
+@pytest.mark.parametrize("lines", [
+    (f"@%p5 {STORE}", "bar.warp.sync -1;", "@%p1 mbarrier.arrive.shared.b64 _, [%r8+8];", "@!%p6 bra E;", "@!%p8 bra X;",
+     wait(1, 0), "X: mov.u32 %r17, 0;", *LOADS),
+    (STORE, "bar.sync 0;", "@!%p3 bra E;", "@%p6 bra W;", *LOADS, "@%p8 mbarrier.arrive.shared.b64 _, [%r8];", "bra E;",
+     "W:" + wait(0, 0), "st.shared.u32 [%r4+-128], %r1;")], ids=["written", "read"])
+def test_each_lane_of_a_transposed_matrix_is_looked_at(monkeypatch, lines):
+    """Two lanes have a part of each word, of which one waits, or arrives."""
+    few = text_of([*WARPS, *lines, "E: bar.sync 0;"]).replace("[%r8], 128;", "[%r8], 16;")
+    program = load(few).entry()
     assert quick(monkeypatch, program) is None
     monkeypatch.undo()
     assert outcome(program)[0]

@@ -5,6 +5,7 @@ import numpy as np
 from simlayout.jit import within
 from simlayout.machine.ptx.compiled.doubts import (
     DOUBTFUL,
+    SAME,
     SURE,
     UNSURE,
     global_load,
@@ -237,6 +238,8 @@ def fine(step, rows, lanes, memory, at, cells, who, common):
         all_wrote, all_read = u64s(common[GLOBAL_WROTE]), u64s(common[GLOBAL_READ])
         if stores:
             how = store(False, step, rows, at, cells, lanes, who, all_wrote, all_read, u32s(common[GLOBAL_BY]))
+            if common[ORDERED] and how == SAME:
+                how = DOUBTFUL                           # more than barriers of the whole CTA may order the two
         else:
             how = global_load(cells, step[CACHED], total, lanes, who, all_wrote, all_read)
         if common[GLOBAL_UPDATED] and how < DOUBTFUL:

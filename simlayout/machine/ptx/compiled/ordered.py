@@ -29,6 +29,9 @@ have passed a fence, by column."""
 
 SHIFT = 24
 SOME, MANY = 1 << 22, 1 << 23
+PIECE = 2
+"""Bytes of a row of a matrix that are of one lane (`touches.matrix_lanes`)."""
+
 _CODE = (1 << SHIFT) - 1
 
 READS, WRITES, CHECKS, ENGINE_READS, COPIES, ENGINE_WRITES, LANDS = range(7)
@@ -67,6 +70,33 @@ def _before(mark, cell, me, of):
     for warp in range(of[WARPS]):
         each = writers[cell * of[WARPS] + warp]
         if each and not _one_before(each, me, of):
+            return False
+    return True
+
+
+@within
+def _surely(mark, cell, me, of):
+    """Whether of stores of one value, of which not all come before what a thread does now, one surely does not."""
+    if mark & _CODE != MANY:
+        return _one_surely(mark, me, of)
+    writers = i64s(of[WRITERS])
+    for warp in range(of[WARPS]):
+        each = writers[cell * of[WARPS] + warp]
+        if each and _one_surely(each, me, of):
+            return True
+    return False
+
+
+@within
+def _one_surely(mark, me, of):
+    """The same of a mark that is not MANY; of several lanes it says when the last one did it, and not which they are."""
+    number, warp = mark >> SHIFT, (mark & _CODE) - SOME
+    if warp < 0:
+        return not _one_before(mark, me, of)
+    if warp == me >> 5:                                  # the last one may be this thread, and another one earlier
+        number = i64s(of[MET])[warp]
+    for lane in range(LANES):
+        if LANES * warp + lane != me and _knows(me, LANES * warp + lane, number, of):
             return False
     return True
 
@@ -146,7 +176,7 @@ def ordered_store(step, rows, at, cells, lanes, who, of):
             again = same > 0 and by[cell] == like
             if _before(wrote[cell], cell, me, of):
                 mixed |= U32(0) if again or _settled(wrote[cell], of) else bit
-            elif again:
+            elif again and _surely(wrote[cell], cell, me, of):
                 how = SAME
             else:
                 return DOUBTFUL
@@ -200,6 +230,8 @@ def touched(what, rows, nbytes, lanes, used, number, who, of):
     table = i64s(I64(of.ctypes.data))
     wrote, by, epoch = i64s(table[WROTE]), u32s(table[BY]), i64s(table[EPOCHS])[first >> 5]
     every, how = lanes.shape[1] > 1, SURE
+    if every:
+        size = min(size, PIECE)                          # a cell may be of two lanes
     for n in range(len(rows)):
         for byte in range(0, nbytes, size):
             if len(used) and not used[n, byte:byte + size].any():
