@@ -259,7 +259,7 @@ def test_nothing_spills_of_two_bands_that_are_stored_directly(kind, tmp_path):
 
 
 @needs_tools
-@pytest.mark.parametrize("kind", sweep_but(["few"], COMPILED))
+@pytest.mark.parametrize("kind", sweep_but([], COMPILED))
 def test_nothing_spills_and_no_wgmma_waits_for_another(kind, tmp_path):
     said, opcodes = assembled(ptx(kernel_of(compiled_config(kind))), tmp_path)
     assert_in_registers(said)

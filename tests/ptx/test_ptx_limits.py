@@ -101,7 +101,7 @@ WAITED_FOR = {"compute": "add.u32 %r4, %r4, 1; setp.eq.u32 %p2, %r4, 60000;",
 
 
 @pytest.mark.parametrize("block", sweep_but([32], [32, 64]))
-@pytest.mark.parametrize("others", WAITED_FOR)
+@pytest.mark.parametrize("others", sweep_but(["wait too"], WAITED_FOR))
 def test_lanes_that_wait_for_others_of_their_warp_wait_as_long_as_these_compute(others, block):
     text = module(APART.replace("{others}", WAITED_FOR[others].replace("; ", ";\n")), before=".shared .align 4 .b32 tile;")
     entry = sl.ptx.load(text).entry()

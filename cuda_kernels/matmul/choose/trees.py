@@ -23,8 +23,8 @@ UNIT = 1e-5
 """The unit of the leaves in a file, which are whole numbers: they are logarithms of the factor, in steps of this."""
 
 STORED = {"feature": "<u1", "border": "<f4", "leaf": "<i2"}
-"""The arrays of a file, of these types, as base64 of what lzma makes of them: a wheel cannot compress base64 of the arrays
-themselves as well, and a megabyte of JSON's numbers takes twenty times as long to read."""
+"""The arrays of a file, of these types, as base64 of what `_packed` makes of them: a wheel cannot compress base64 of the
+arrays themselves as well, and a megabyte of JSON's numbers takes twenty times as long to read."""
 
 OPTIONS = ("tile_m", "tile_n", "stages", "resident", "cluster_m", "cluster_n", "slices", "consumers", "pingpong",
            "turned", "boxes", "promotes")
@@ -95,9 +95,15 @@ class Trees:
         if np.abs(steps).max() >= 1 << 15:
             raise SimlayoutError(f"a leaf adds {steps.max() * UNIT:.3f} to a logarithm: a file holds less than 0.32768")
         arrays = {"feature": self.feature, "border": self.border, "leaf": steps}
-        kept = {name: b64encode(lzma.compress(arrays[name].astype(kind).tobytes(), lzma.FORMAT_ALONE)).decode()
-                for name, kind in STORED.items()}
+        kept = {name: b64encode(_packed(arrays[name].astype(kind))).decode() for name, kind in STORED.items()}
         write_record(path, {**head, "features": FEATURES, "depth": self.feature.shape[1], **kept})
+
+
+def _packed(array):
+    """What lzma makes of an array. That it is told the size of a number saves a tenth of the leaves."""
+    aligned = array.itemsize.bit_length() - 1
+    how = {"id": lzma.FILTER_LZMA1, "preset": 9 | lzma.PRESET_EXTREME, "lc": 1, "lp": aligned, "pb": aligned}
+    return lzma.compress(array.tobytes(), lzma.FORMAT_ALONE, filters=[how])
 
 
 def read(path=PATH):
