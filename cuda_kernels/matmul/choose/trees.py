@@ -102,7 +102,7 @@ class Trees:
 def _packed(array):
     """What lzma makes of an array. That it is told the size of a number saves a tenth of the leaves."""
     aligned = array.itemsize.bit_length() - 1
-    how = {"id": lzma.FILTER_LZMA1, "preset": 9 | lzma.PRESET_EXTREME, "lc": 1, "lp": aligned, "pb": aligned}
+    how = {"id": lzma.FILTER_LZMA1, "preset": 6 | lzma.PRESET_EXTREME, "lc": 1, "lp": aligned, "pb": aligned}
     return lzma.compress(array.tobytes(), lzma.FORMAT_ALONE, filters=[how])
 
 

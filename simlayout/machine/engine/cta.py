@@ -92,6 +92,11 @@ class Cta:
         self.registers *= self.threads_padded // LANES
         self.free_registers, self.running = 0, self.threads_padded // LANES
 
+    @property
+    def looks_by_barriers(self):
+        """Whether a quick look at what happens here knows of an order by barriers of the whole CTA alone."""
+        return self.shadow is None and self.launch.doubts is not None
+
     def give_zeros(self, at, nbytes):
         """Shared memory that is zero before the CTA begins, as the system's own."""
         self.shared.bytes[at:at + nbytes] = 0

@@ -67,27 +67,22 @@ class Clocks:
         self.met = [1] * warps                           # everyone knows all epochs before these
         self.counters, self.released, self._engines = {}, {}, 0
         self._learned, self._handed = 0, {}              # how often somebody has learned; threads -> at hand_on
-        self._room = None        # what _known is the beginning of: more engines and a second plane copy nothing
-        self._known = None       # int32 [plane, t, u]: t knows u (a thread or an engine) up to this; made when needed.
+        self._room = None        # what `known` is the beginning of: more engines and a second plane copy nothing
+        self.known = None       # int32 [plane, t, u]: t knows u (a thread or an engine) up to this; made when needed.
         #                          Planes IN_SHARED, IN_GLOBAL, made by fences: the same of what has passed a fence
-
-    @property
-    def known(self):
-        """int32 [planes, threads, columns]: what threads know, as it is now; None where nobody knows anything."""
-        return self._known
 
     def ordered(self, before, epoch, after):
         """bool [n]: whether what threads `before` (of one warp) did in `epoch` happens before what `after` do now."""
         if epoch < self.met[before[0] // LANES]:
             return np.full(len(before), True)
         same = before == after                           # program order
-        return same if self._known is None else same | (self._known[0, after, before] >= epoch)
+        return same if self.known is None else same | (self.known[0, after, before] >= epoch)
 
     def warps_ordered(self, before, epoch, after):
         """Whether all that the lanes of warp `before` did in `epoch` happens before what any lane of `after` does now."""
         if epoch < self.met[before]:
             return True
-        if self._known is None:
+        if self.known is None:
             return False
         return bool(self._between(before, after).min() >= epoch)
 
@@ -95,18 +90,18 @@ class Clocks:
         """Whether anything that a lane of warp `before` did in `epoch` happens before what some lane of `after` does now."""
         if epoch < self.met[before] or before == after:
             return True
-        return self._known is not None and bool(self._between(before, after).max() >= epoch)
+        return self.known is not None and bool(self._between(before, after).max() >= epoch)
 
     def _between(self, before, after):
         """What the lanes of warp `after` know of those of `before`."""
-        return self._known[0, LANES * after:LANES * (after + 1), LANES * before:LANES * (before + 1)]
+        return self.known[0, LANES * after:LANES * (after + 1), LANES * before:LANES * (before + 1)]
 
     def ordered_before(self, before, epoch, after):
         """bool [before]: whether what threads `before` (of one warp) did in `epoch` happens before what any of `after` does
         now."""
         if epoch < self.met[before[0] // LANES]:
             return np.full(len(before), True)
-        known = 0 if self._known is None else self._known[0, after[:, None], before]
+        known = 0 if self.known is None else self.known[0, after[:, None], before]
         return ((known >= epoch) | (before == after[:, None])).all(axis=0)
 
     def release(self, threads):
@@ -136,17 +131,17 @@ class Clocks:
         most[own:own + LANES] = 0                        # known[...] stays as it is
         if (known >= most).all():
             return False
-        self._known[0, threads] = np.maximum(known, most)
+        self.known[0, threads] = np.maximum(known, most)
         return True
 
     def meet(self):
         """Everyone knows everything so far: a barrier of the whole CTA."""
         self.epochs = [epoch + 1 for epoch in self.epochs]
         self.met = list(self.epochs)
-        if self._known is not None:
+        if self.known is not None:
             if self._engines:
-                self._known[0, :, self.threads:] = self._known[0, :, self.threads:].max(axis=0)
-            for passed in self._known[1:]:
+                self.known[0, :, self.threads:] = self.known[0, :, self.threads:].max(axis=0)
+            for passed in self.known[1:]:
                 passed[:] = passed.max(axis=0)
 
     # ---- engines and the async proxy -----------------------------------------------------------------------------
@@ -181,9 +176,9 @@ class Clocks:
 
     def fenced(self, before, epoch, after, plane=IN_SHARED):
         """bool [before, after]: whether what threads `before` did in `epoch` passed a fence before what `after` do now."""
-        if self._known is None or len(self._known) <= plane:
+        if self.known is None or len(self.known) <= plane:
             return np.full((len(before), len(after)), False)
-        return self._known[plane][after[None, :], before[:, None]] >= epoch
+        return self.known[plane][after[None, :], before[:, None]] >= epoch
 
     # ---- counters ------------------------------------------------------------------------------------------------
 
@@ -203,7 +198,7 @@ class Clocks:
 
     def counted_by(self, warp, counters, plane=0):
         """int32 [32, n]: the numbers up to which the lanes of a warp know counters (int [n])."""
-        known = self._known
+        known = self.known
         if known is None or len(known) <= plane:
             return np.zeros((LANES, len(counters)), np.int32)
         columns = np.array([self.counters.get(counter, -1) for counter in counters.tolist()], np.int64)
@@ -211,7 +206,7 @@ class Clocks:
 
     def _table(self, planes=1):
         """The table, of so many planes at least, with a column for every engine."""
-        known, columns = self._known, self.threads + -(-self._engines // ENGINES) * ENGINES
+        known, columns = self.known, self.threads + -(-self._engines // ENGINES) * ENGINES
         if known is not None and known.shape[2] >= columns and len(known) >= planes:
             return known
         room, used = self._room, 0 if known is None else known.shape[2]
@@ -220,8 +215,8 @@ class Clocks:
             if known is not None:
                 self._room[:len(known), :, :used] = known
         planes = planes if known is None else max(planes, len(known))
-        self._known = self._room[:planes, :, :max(columns, used)]
-        return self._known
+        self.known = self._room[:planes, :, :max(columns, used)]
+        return self.known
 
 
 def joined(one, other):

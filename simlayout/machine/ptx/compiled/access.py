@@ -144,6 +144,23 @@ def of_matrix(at, m, transposed, i, half):
 
 
 @within
+def _shared_load_is_fine(cells, total, lanes, who, common):
+    """As `fine`, of a load of `total` bytes from shared memory."""
+    if common[ORDERED]:
+        return ordered_load(cells, total, lanes, who, i64s(common[ORDERED]))
+    how = shared_load(cells, total, lanes, who, u64s(common[SHARED_WROTE]), u64s(common[SHARED_READ]))
+    return _beside_atomics(how, True, cells, total, lanes, who, common[SHARED_UPDATED])
+
+
+@within
+def _beside_atomics(how, shared, cells, total, lanes, who, updated):
+    """What is known by all but the atomics of shared or global memory, and by these. updated: where their marks are, or 0."""
+    if updated and how < DOUBTFUL:
+        return max(how, updated_in(shared, cells, total, lanes, who, u64s(updated)))
+    return how
+
+
+@within
 def matrices_are_fine(count, transposed, cells, room, lanes, who, common):
     """As `fine`, of ldmatrix of so many matrices by all lanes. cells: of its rows; room: a row to work with."""
     how = SURE
@@ -151,13 +168,7 @@ def matrices_are_fine(count, transposed, cells, room, lanes, who, common):
         for half in range(2 if transposed else 1):
             for i in range(LANES):
                 room[i] = U64(of_matrix(cells, m, transposed, i, half))
-            total = 2 if transposed else 4
-            if common[ORDERED]:
-                how = max(how, ordered_load(room, total, lanes, who, i64s(common[ORDERED])))
-                continue
-            how = max(how, shared_load(room, total, lanes, who, u64s(common[SHARED_WROTE]), u64s(common[SHARED_READ])))
-            if common[SHARED_UPDATED] and how < DOUBTFUL:
-                how = max(how, updated_in(True, room, total, lanes, who, u64s(common[SHARED_UPDATED])))
+            how = max(how, _shared_load_is_fine(room, 2 if transposed else 4, lanes, who, common))
     return how
 
 
@@ -221,19 +232,14 @@ def fine(step, rows, lanes, memory, at, cells, who, common):
     """SURE of a load or store of which there is nothing to tell, or another of those (see `compiled.doubts`). step: of the
     table; rows: the registers."""
     space, stores, total = step[SPACE], step[KIND] == STORE, step[SIZE] * step[COUNT]
+    if space == SHARED and not stores:
+        return _shared_load_is_fine(cells, total, lanes, who, common)
     if space == SHARED and common[ORDERED]:
-        if stores:
-            return ordered_store(step, rows, at, cells, lanes, who, i64s(common[ORDERED]))
-        return ordered_load(cells, total, lanes, who, i64s(common[ORDERED]))
+        return ordered_store(step, rows, at, cells, lanes, who, i64s(common[ORDERED]))
     if space == SHARED:
-        wrote, read = u64s(common[SHARED_WROTE]), u64s(common[SHARED_READ])
-        if stores:
-            how = store(True, step, rows, at, cells, lanes, who, wrote, read, u32s(common[SHARED_BY]))
-        else:
-            how = shared_load(cells, total, lanes, who, wrote, read)
-        if common[SHARED_UPDATED] and how < DOUBTFUL:
-            how = max(how, updated_in(True, cells, total, lanes, who, u64s(common[SHARED_UPDATED])))
-        return how
+        how = store(True, step, rows, at, cells, lanes, who, u64s(common[SHARED_WROTE]), u64s(common[SHARED_READ]),
+                    u32s(common[SHARED_BY]))
+        return _beside_atomics(how, True, cells, total, lanes, who, common[SHARED_UPDATED])
     if space == GLOBAL:
         all_wrote, all_read = u64s(common[GLOBAL_WROTE]), u64s(common[GLOBAL_READ])
         if stores:
@@ -242,9 +248,7 @@ def fine(step, rows, lanes, memory, at, cells, who, common):
                 how = DOUBTFUL                           # more than barriers of the whole CTA may order the two
         else:
             how = global_load(cells, step[CACHED], total, lanes, who, all_wrote, all_read)
-        if common[GLOBAL_UPDATED] and how < DOUBTFUL:
-            how = max(how, updated_in(False, cells, total, lanes, who, u64s(common[GLOBAL_UPDATED])))
-        return how
+        return _beside_atomics(how, False, cells, total, lanes, who, common[GLOBAL_UPDATED])
     if space == LOCAL and who[WROTE]:
         for i in range(LANES):
             if lanes[i]:

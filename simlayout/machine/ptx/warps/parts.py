@@ -168,7 +168,7 @@ class Parts:
         if not self.count:
             part.at += 1
             return True
-        if step.memory is not None and self.cta.shadow is None and self.cta.launch.doubts is not None:
+        if step.memory is not None and self.cta.looks_by_barriers:
             raise Doubt(f"{step.where()}: an access that is not compiled")
         if len(self.parts) > 1:
             self._check_skipped(part)

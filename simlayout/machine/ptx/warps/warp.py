@@ -42,12 +42,12 @@ class PtxWarp(OrderTwins, Warp, Parts, MemoryTwins, LocalTwins, ClusterTwins, Ma
 
     def meets_all(self):
         """It arrives at a barrier of the whole CTA."""
-        if self.cta.shadow is None and self.cta.launch.doubts is not None:
+        if self.cta.looks_by_barriers:
             self.who[ARRIVED] += 1
 
     def met_all(self):
         """It has passed that barrier."""
-        if self.cta.shadow is None and self.cta.launch.doubts is not None:
+        if self.cta.looks_by_barriers:
             if (self.cta.held.who[:, ARRIVED] < self.who[ARRIVED]).any() or self.who[INTERVAL] + 1 >= MOST_INTERVALS:
                 raise Doubt("a barrier that a warp which has ended did not come to, or one too many to be told apart")
             self.who[INTERVAL] += 1
