@@ -19,7 +19,8 @@ OF_OPERANDS = "c_major", "a_major", "b_major", "dtype", "scaled"
 FEW = "1x1", "2x1", "1x2"
 MANY = *FEW, "4x1", "1x4", "2x4", "4x2"
 """cluster_m x cluster_n. With 2x2 the best of a product took 1.13 of the best with one of these (geometric mean of 14, by
-hand on an H200), and less at one of them, 0.94; with 3x1 or 1x3 1.15 (of 20, of which 14 have 288 to 640 rows; 1.07 at least)."""
+hand on an H200), and less at one of them, 0.94; with 3x1 or 1x3 1.15 (of 20, of which 14 have 288 to 640 rows; 1.07 at
+least)."""
 
 
 def columns(first, last):

@@ -253,7 +253,7 @@ class Doubts:
     def _doubt(self, warp):
         """What a warp does may race."""
         if self.doubted is None:
-            raise Doubt("an atomic that may be part of a race")
+            raise Doubt("an access that may be part of a race")
         self.doubted[warp.part.at] = self.doubted[warp.part.at] or warp.who[CTA]
 
     def is_of(self, cta):

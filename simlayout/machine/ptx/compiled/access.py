@@ -154,7 +154,8 @@ def _shared_load_is_fine(cells, total, lanes, who, common):
 
 @within
 def _beside_atomics(how, shared, cells, total, lanes, who, updated):
-    """What is known by all but the atomics of shared or global memory, and by these. updated: where their marks are, or 0."""
+    """What is known by all but the atomics of shared or global memory, and by these. updated: where their marks are, or
+    0."""
     if updated and how < DOUBTFUL:
         return max(how, updated_in(shared, cells, total, lanes, who, u64s(updated)))
     return how

@@ -26,61 +26,48 @@ ROOM = 9
 
 @dataclass(slots=True)
 class Step:
-    """One instruction, bound to registers.
+    """One instruction, bound to registers. What it does is one of `lanewise` with `compute`, `jump`, and `run`. Some that
+    have `run` say it as data as well, for the compiled loop: as `memory`, `exchange`, `matrices` or `product`."""
 
-    name: opcode and modifiers; site: (file, line) of the source it came from; caller: the calls that led there when it was
-    inlined, (file, line, caller), or None; line: of the PTX text; text: its own.
-    guard: row of the predicate that guards it, or None; negated: whether it executes where that is not `negated`.
-    Just one of these does it: lanewise: arithmetic, as data, and compute(rows, mask), the same in NumPy (mask None: all
-    lanes); jump(warp, part, active): control flow, returns whether the part goes on; run(warp): everything else, a generator
-    if it may wait. memory: of a plain load or store, what it is as data (`opcodes.memory.Move`), beside its `run`;
-    exchange: of what the lanes of a warp do together, likewise (`opcodes.warps.Exchange`); matrices, product: of ldmatrix
-    and mma, likewise (`opcodes.matrix`). updates: of
-    an atomic that orders nothing and whose scope is the GPU the bytes of a value (`scopes.value_bytes`), 0 of all else.
-    moves(): [(source, target)] of values that a call passes, as `control._copy` takes them: of a call of a function that is
-    known, and of what takes its results.
-    together(warp, active): bool [32], the lanes that must execute it together, or None. joined: of a load or store of
-    which ptxas makes something else, what it counts as; fields: the same of a tensormap.replace. beside: of an access of
-    global memory, what it and others of its place touch, as `passes.same_place` has it, or None. meets: of bar.sync and
-    bar.red of the whole CTA the number of the barrier, where the text gives it, or None. rounded: of a store the type of
-    what it stores, if that is what arithmetic of floats has rounded. stops: whether it does nothing but end the kernel
-    with an error. sunk: whether it stands before a wgmma.wait_group in the text (`sunk`). unread: whether it is a load
-    that counts nothing, as nothing needs its result. waits: whether it reads a flag, or a counter: see `published`.
-    within: of an access of shared memory the Bounds of its addresses, if they are known. clock: of what reads a clock the
-    row that gets it. is_plain_beneath: whether it looks at accumulators, and then does what one of those above says as
-    data, or compute.
-    """
-
-    name: str
-    site: tuple
-    caller: tuple | None
-    line: int
+    # Where it stands
+    name: str                                            # its opcode and modifiers
+    site: tuple                                          # (file, line) of the source that it came from
+    caller: tuple | None                                 # the calls that led there if it was inlined, (file, line, caller)
+    line: int                                            # of the PTX text
     text: str
-    guard: int | None = None
-    negated: int = 0
-    lanewise: Lanewise | None = None
-    compute: Callable | None = None
-    memory: object | None = None
-    exchange: object | None = None
-    matrices: object | None = None
-    product: object | None = None
-    updates: int = 0
-    jump: Callable | None = None
-    run: Callable | None = None
-    moves: Callable | None = None
-    together: Callable | None = None
-    joined: tuple[Joined, ...] | None = None
-    fields: tuple[Access, ...] = ()
-    beside: np.ndarray | None = None
-    meets: int | None = None
-    rounded: str | None = None
-    stops: bool = False
-    within: Bounds | None = None
-    waits: bool = False
-    sunk: bool = False
-    unread: bool = False
-    clock: int | None = None
-    is_plain_beneath: bool = False
+
+    # Which lanes execute it
+    guard: int | None = None                             # the row of its predicate
+    negated: int = 0                                     # it executes where the predicate is not this
+    together: Callable | None = None                     # (warp, active) -> bool [32]: those that must, together, or None
+
+    # What it does
+    lanewise: Lanewise | None = None                     # arithmetic, as data
+    compute: Callable | None = None                      # (rows, mask): the same in NumPy; mask None: all lanes
+    jump: Callable | None = None                         # (warp, part, active) -> whether the part goes on
+    run: Callable | None = None                          # (warp): all else; a generator if it may wait
+    memory: object | None = None                         # `opcodes.memory.Move` of a plain load or store
+    exchange: object | None = None                       # `opcodes.warps.Exchange` of what lanes of a warp do together
+    matrices: object | None = None                       # of ldmatrix (`opcodes.matrix`)
+    product: object | None = None                        # of mma, likewise
+    moves: Callable | None = None                        # () -> [(source, target)] that a call passes (`control._copy`)
+    is_plain_beneath: bool = False                       # whether, behind a look at accumulators, it is one of these
+
+    # What it counts as
+    joined: tuple[Joined, ...] | None = None             # of a load or store of which ptxas makes something else
+    fields: tuple[Access, ...] = ()                      # of a tensormap.replace, likewise
+    unread: bool = False                                 # a load that counts nothing, as nothing needs its result
+    sunk: bool = False                                   # it stands before a wgmma.wait_group in the text (`sunk`)
+
+    # What is known of it
+    updates: int = 0                                     # bytes of a value of an atomic that orders nothing, of scope .gpu
+    within: Bounds | None = None                         # of an access of shared memory: where its addresses are
+    beside: np.ndarray | None = None                     # of global memory: what others of its place touch (`same_place`)
+    meets: int | None = None                             # the number of a barrier of the whole CTA, where the text gives it
+    rounded: str | None = None                           # the type of what it stores, if arithmetic of floats has rounded it
+    stops: bool = False                                  # it does nothing but end the kernel with an error
+    waits: bool = False                                  # it reads a flag, or a counter (`published`)
+    clock: int | None = None                             # the row that gets the time
 
     @property
     def counted_at(self):
