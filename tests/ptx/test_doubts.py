@@ -10,9 +10,9 @@ pytest.importorskip("numba")
 from hypothesis import strategies as st
 from tiers import given_few
 
-import simlayout.machine.ptx.compiled.loop  # noqa: F401  (at hand from the first launch on)
 from simlayout.errors import HazardError, MachineError
 from simlayout.machine.ptx import doubts, entry, running
+from simlayout.machine.ptx.compiled.loop import Loop  # at hand from the first launch on
 from simlayout.ptx import load
 
 WORDS = 40
@@ -265,12 +265,16 @@ def test_the_quick_look_knows_which_atomics_are_ordered(monkeypatch, first, betw
     assert seen[0] == {"quick": True} and bool(trace.hazards) == told == bool(asked or seen[1:])
 
 
-def test_an_atomic_where_memory_has_come_up_that_was_not_known_at_the_start_is_a_doubt():
+def test_an_access_where_memory_has_come_up_that_was_not_known_at_the_start_is_a_doubt():
     space = SimpleNamespace(count=1, memory=lambda: [(0, 256, 0, True)])
     made = doubts.Doubts(load(TILE.format(between="red.global.add.u32 [%d1], 1;")).entry().program, space, True, True)
     space.count = 2                                      # as where a pointer in memory leads to another array of a device
     with pytest.raises(doubts.Doubt, match="not known at the start"):
         made.update_global(None, np.zeros(32, np.int64), np.full(32, True), 4)
+    compiled = object.__new__(Loop)
+    compiled._known, compiled._space, compiled._launch = 1, space, SimpleNamespace(doubts=made)
+    with pytest.raises(doubts.Doubt, match="not known at the start"):
+        compiled._find_arrays()
 
 
 def test_arrays_that_overlap_are_left_to_the_shadows():

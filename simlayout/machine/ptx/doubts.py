@@ -235,10 +235,14 @@ class Doubts:
             self.unwritten[-1, 1] += 1
             first[1] = self.unwritten[-1, 1]
 
-    def _start_of(self, address):
-        """What is added to addresses of an array that has this one, for its bytes from the start of all memory."""
+    def check_arrays(self):
+        """A Doubt where there is memory that was not there at the start: it has no cells."""
         if self._space.count != self._count:
             raise Doubt("memory that was not known at the start, and has no cells")
+
+    def _start_of(self, address):
+        """What is added to addresses of an array that has this one, for its bytes from the start of all memory."""
+        self.check_arrays()
         first, *_, start = next(row for row in self._ranges if row[0] <= address < row[0] + row[1])
         return start - first
 

@@ -78,8 +78,7 @@ class OrderedDoubts(Doubts):
 
     def bytes_at(self, addresses):
         """int64 [n], bytes from the start of all memory, of addresses in this process. Raises Doubt where there is none."""
-        if self._space.count != self._count:
-            raise Doubt("memory that was not known at the start, and has no cells")
+        self.check_arrays()
         starts, ends, cells = self._places
         which = np.searchsorted(starts, addresses, "right") - 1
         if (which < 0).any() or (addresses >= ends[which]).any():

@@ -169,6 +169,8 @@ class Loop:
             recorder.add_all(joined.name(name), step.counted_at, addresses + joined.shift, active)
 
     def _find_arrays(self):
+        if self._launch.doubts is not None:
+            self._launch.doubts.check_arrays()
         self._known, self._ranges = self._space.count, self._space.ranges()
         self._common[RANGES], self._common[ARRAYS] = address_of(self._ranges), len(self._ranges)
 
