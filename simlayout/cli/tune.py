@@ -22,11 +22,12 @@ EXAMPLES = """
 
 NOTES = """
     C (M, N) = A (M, K) times B (K, N), of f16, bf16, e4m3, e5m2, s8 or u8, or of two types: e4m3.e5m2 is A's and B's. The
-    likeliest 32 configurations are measured in turns: CUDA graphs of calls that rotate over operands larger than L2, random
-    normal data, medians; each must be right. A line is printed for each after its first turn, and the best of the last of
-    three heats is kept, for this GPU, driver and version, in $SIMLAYOUT_CACHE or ~/.cache/simlayout. From then on `matmul`
-    uses it for such products, except with tune="off". Compiling is not counted in --seconds, and takes some seconds a
-    kernel and CPU the first time. Ctrl-C keeps the best so far.
+    likeliest 32 configurations are measured, then those that differ from the best of them in one option, then all ways to
+    launch what is the best then: in turns, in CUDA graphs of calls that rotate over operands larger than L2, random normal
+    data, medians; each must be right. A line is printed for each after its first turn, and the best of the last heat is
+    kept, for this GPU, driver and version, in $SIMLAYOUT_CACHE or ~/.cache/simlayout. From then on `matmul` uses it for
+    such products, except with tune="off". Compiling is not counted in --seconds, and takes some seconds a kernel and CPU
+    the first time. Ctrl-C keeps the best so far.
 
     An epilogue is named as matmul's arguments are: bias, residual, multiply, alpha (of any number but 1), and one
     activation, relu, gelu, gelu_tanh or silu. With --groups M are the rows of all groups, whose sizes are drawn, with a

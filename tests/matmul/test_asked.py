@@ -30,7 +30,6 @@ def gpu(monkeypatch, tmp_path):
     """A machine with a TimedLibrary, on which the command measures few configurations."""
     monkeypatch.setenv("SIMLAYOUT_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(measure, "MOST", 3)
-    monkeypatch.setattr(measure, "BOTH", 0)
     monkeypatch.setattr(turns, "ROTATED", 1e5)
     monkeypatch.setattr(entrants, "BLOCK", 1009)
     monkeypatch.setattr(measure, "compile_ahead", lambda programs, version: len(programs))
