@@ -1,6 +1,6 @@
 """What a simulated device says of itself, as the CUDA driver's attributes name it."""
 
-from simlayout.hardware.tables.arch import FEATURES, LANES, MOST_THREADS, cuda_arch_of
+from simlayout.hardware.tables.arch import FEATURES, LANES, MOST_STATIC, MOST_THREADS, cuda_arch_of
 
 _GUIDE = {
     # capability: registers of an SM, threads of an SM, CTAs of an SM
@@ -47,7 +47,7 @@ def attributes_of(arch: str) -> dict[str, int]:
     return {
         "MAX_THREADS_PER_BLOCK": MOST_THREADS, "MAX_BLOCK_DIM_X": 1024, "MAX_BLOCK_DIM_Y": 1024, "MAX_BLOCK_DIM_Z": 64,
         "MAX_GRID_DIM_X": 2**31 - 1, "MAX_GRID_DIM_Y": 65535, "MAX_GRID_DIM_Z": 65535,
-        "MAX_SHARED_MEMORY_PER_BLOCK": 48 << 10, "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN": row.shared_bytes_per_cta,
+        "MAX_SHARED_MEMORY_PER_BLOCK": MOST_STATIC, "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN": row.shared_bytes_per_cta,
         "MAX_SHARED_MEMORY_PER_MULTIPROCESSOR": row.shared_bytes_per_sm,
         "RESERVED_SHARED_MEMORY_PER_BLOCK": row.reserved_bytes_per_cta,
         "MAX_REGISTERS_PER_BLOCK": registers, "MAX_REGISTERS_PER_MULTIPROCESSOR": registers,

@@ -12,12 +12,10 @@ from math import prod
 import numpy as np
 
 from simlayout.hardware import analyze
+from simlayout.hardware.tables.arch import MOST_STATIC
 from simlayout.programs.declarations import Edit, NoEdit, Replacement, edits
 from simlayout.programs.shared_arrays import declaration_at
 from simlayout.programs.uses import Use, Uses
-
-MOST_STATIC = 48 << 10
-"""Bytes of shared memory that a kernel may declare (CUDA C++ Programming Guide, table of technical specifications)."""
 
 WORTH = 0.25
 """An edit is proposed if it saves so much of an array's excess: lines that become harder to read should pay."""
@@ -146,9 +144,11 @@ def _apart(group, arch):
         whole = -(-prod(use.shape) // CYCLE) * CYCLE         # each begins at the first bank
         for instruction in use.seen:
             addresses, active, times = use.patterns(instruction)
-            index, part = np.divmod(addresses, use.itemsize)
             nbytes = _bytes(instruction, use.itemsize)
-            found = analyze(instruction, whole * part + nbytes * index, active=active, arch=arch)
+            if nbytes < use.itemsize:
+                index, part = np.divmod(addresses, use.itemsize)
+                addresses = whole * part + nbytes * index
+            found = analyze(instruction, addresses, active=active, arch=arch)
             total += int((times * (found.wavefronts - found.ideal)).sum())
     return total
 
@@ -167,7 +167,8 @@ def _fits(one, use):
         return False
     if use.aligned > use.itemsize and _step(one, use) % use.aligned:
         return False
-    return one.elements(use.shape) * use.itemsize + use.beside <= MOST_STATIC
+    grown = one.elements(use.shape) - prod(use.shape)
+    return not grown or (prod(use.shape) + grown) * use.itemsize + use.beside <= MOST_STATIC
 
 
 def _step(one, use):

@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import simlayout as sl
+from simlayout.hardware.tables.arch import MOST_STATIC
 from simlayout.machine.engine.trace import Recorder
 from simlayout.programs import SharedArray
 from simlayout.programs.declarations import Declaration, Edit, NoEdit, edits, replaced
-from simlayout.programs.mend import MOST_STATIC, Candidate, candidates, cost, mends
+from simlayout.programs.mend import Candidate, candidates, cost, mends
 from simlayout.programs.uses import Uses
 
 LANES = np.arange(32)
@@ -119,8 +120,9 @@ def test_a_column_of_a_square_is_mended_by_one_more_column(source):
     assert replaced(SOURCE, mend.replacements) == SOURCE.replace("(32, 32)", "(32, 33)")
 
 
-def test_where_there_is_no_room_for_padding_the_indices_are_swizzled(source):
-    uses = used([("ld.shared.b32", 32 * LANES), ("st.shared.b32", LANES)], source=source(), beside=MOST_STATIC - 4096)
+@pytest.mark.parametrize("beside", [MOST_STATIC - 4096, MOST_STATIC])
+def test_where_there_is_no_room_for_padding_the_indices_are_swizzled(source, beside):
+    uses = used([("ld.shared.b32", 32 * LANES), ("st.shared.b32", LANES)], source=source(), beside=beside)
     (mend,) = mends(uses, "sm_90")
     assert (mend.left, mend.bytes) == (0, 0)
     assert [(e.line, e.after) for e in mend.edits] == [(7, "tile[y, x ^ y] = 1"), (9, "out[y, x] = tile[x, y ^ x]")]
@@ -141,6 +143,12 @@ def test_of_records_it_is_said_what_an_array_for_each_field_would_have(source):
     (mend,) = mends(uses, "sm_90")
     assert (mend.excess, mend.edits) == (2 + 3 + 3, ())
     assert mend.why == "an array for each part of its elements (the fields of a record) would have 0"
+
+
+def test_of_elements_that_are_read_several_at_once_no_array_for_each_part_is_spoken_of(source):
+    uses = used([("ld.shared.b128", 512 * LANES)], (16384,), source=source(SOURCE.replace("(32, 32)", "16384")))
+    (mend,) = mends(uses, "sm_90")
+    assert (mend.excess, mend.edits) == (28, ()) and "no padding and no swizzle" in mend.why
 
 
 def test_what_nothing_helps_says_so(source):

@@ -17,6 +17,10 @@ LANES = 32
 MOST_THREADS = 1024
 """Threads of a CTA at most, on every architecture of NVIDIA (_GUIDE: maximum number of threads per block)."""
 
+MOST_STATIC = 48 << 10
+"""Bytes of shared memory that any compiler lets a kernel declare; more is dynamic (_GUIDE). ptxas takes all that a CTA has
+for a target such as sm_90a, which Numba uses, and an H200's driver does for sm_90 too, but `nvcc -arch=sm_90` does not."""
+
 
 @dataclass(frozen=True)
 class Vendor:
