@@ -117,6 +117,8 @@ class CxxDeclaration:
         """All last indices x as x ^ (y >> shift), y the index before it, cut to the last dimension."""
         made = []
         for *_, y, x in self._moved(len(shape), slice(-2, -1)):
+            if self._is_below(y, 1 << shift):
+                continue
             row = f"({self._operand(y)} >> {shift})" if shift else self._operand(y)
             cut = f" % {shape[-1]}" if (shape[-2] - 1) >> shift >= shape[-1] else ""
             made.append(Replacement(*x, f"{self._operand(x)} ^ {row}{cut}"))
@@ -124,7 +126,8 @@ class CxxDeclaration:
 
     def skewed(self, shape: tuple[int, ...], every: int) -> tuple[Replacement, ...]:
         """All indices i of an array with one dimension as i + i / every, and as many elements as that needs."""
-        made = [Replacement(*i, f"{self._operand(i)} + {self._operand(i)} / {every}") for i, in self._moved(1, slice(1))]
+        made = [Replacement(*i, f"{self._operand(i)} + {self._operand(i)} / {every}") for i, in self._moved(1, slice(1))
+                if not self._is_below(i, every)]
         return (*self.padded(shape, 0, (shape[0] - 1) // every), *made)
 
     # ---- parts ---------------------------------------------------------------------------------------------------
@@ -186,6 +189,11 @@ class CxxDeclaration:
     def _operand(self, span):
         text = _COMMENT.sub(" ", self.source[slice(*span)]).strip()
         return text if re.fullmatch(r"[\w.]+", text) else f"({text})"
+
+    def _is_below(self, span, most):
+        """Whether an index is a number that an edit leaves as it is, because it is less than so much."""
+        text = self._operand(span)
+        return re.fullmatch("[0-9]{1,9}", text) is not None and int(text) < most
 
 
 def declarations(source: str) -> list[CxxDeclaration]:

@@ -86,6 +86,8 @@ class Declaration:
         """All last indices x as x ^ (y >> shift), y the index before it, cut to the last dimension."""
         made = []
         for index in self._indices(len(shape)):
+            if _is_below(index.elts[-2], 1 << shift):
+                continue
             y, x = (self._operand(node) for node in index.elts[-2:])
             row = f"({y} >> {shift})" if shift else y
             cut = f" % {shape[-1]}" if (shape[-2] - 1) >> shift >= shape[-1] else ""
@@ -95,7 +97,7 @@ class Declaration:
     def skewed(self, shape: tuple[int, ...], every: int) -> tuple[Replacement, ...]:
         """All indices i of an array with one dimension as i + i // every, and as many elements as that needs."""
         made = [self._in_place_of(index, f"{self._operand(index)} + {self._operand(index)} // {every}")
-                for index in self._indices(1)]
+                for index in self._indices(1) if not _is_below(index, every)]
         return (*self.padded(shape, 0, (shape[0] - 1) // every), *made)
 
     # ---- parts ---------------------------------------------------------------------------------------------------
@@ -174,6 +176,11 @@ def _declares(node, line):
 
 def _within(node, function):
     return function.lineno <= node.lineno and node.end_lineno <= function.end_lineno
+
+
+def _is_below(node, most):
+    """Whether an index is a number that an edit leaves as it is, because it is less than so much."""
+    return isinstance(node, ast.Constant) and isinstance(node.value, int) and node.value < most
 
 
 def _is_atomic(function):

@@ -215,9 +215,16 @@ def test_indices_of_all_else_are_edited(uses):
 
 @pytest.mark.parametrize("macro, ahead", [("AT(i) a[i]", True), ("AT(i) \\\n  a[i]", True), ("TWICE(a) (2 * a)", False)])
 def test_a_macro_that_uses_the_array_keeps_its_indices_as_they_are(macro, ahead):
-    (a,) = declarations(f"#define {macro}\n__global__ void k() {{ __shared__ int a[256]; a[1] = 2; }}")
+    (a,) = declarations(f"#define {macro}\n__global__ void k() {{ __shared__ int a[256]; a[i] = 2; }}")
     with pytest.raises(NoEdit, match="the macro on line 1 uses a") if ahead else nullcontext():
         assert len(a.skewed((256,), 32)) == 2
+
+
+def test_an_index_that_is_a_number_which_an_edit_does_not_change_is_left_as_it_is():
+    source = "__global__ void k() { __shared__ int a[256], b[8][8]; a[0] = a[31] + a[32]; b[0][i] = b[1][i] + b[i][0]; }"
+    a, b = declarations(source)
+    made = replaced(source, (*a.skewed((256,), 32), *b.swizzled((8, 8), 1)))
+    assert made.endswith("a[0] = a[31] + a[32 + 32 / 32]; b[0][i] = b[1][i] + b[i][0 ^ (i >> 1)]; }")
 
 
 def test_comments_in_an_index_are_not_in_its_edit():

@@ -239,6 +239,13 @@ def test_a_line_that_declares_no_array_of_one_name_is_refused(text):
         Declaration(text, 1)
 
 
+def test_an_index_that_is_a_number_which_an_edit_does_not_change_is_left_as_it_is():
+    text = "t = cuda.shared.array(64, f4)\nt[0] = t[31] + t[32]\n"
+    assert replaced(text, Declaration(text, 1).skewed((64,), 32)).endswith("(65, f4)\nt[0] = t[31] + t[32 + 32 // 32]\n")
+    text = "t = cuda.shared.array((8, 8), f4)\nt[0, x] = t[1, x] + t[x, 0]\n"
+    assert replaced(text, Declaration(text, 1).swizzled((8, 8), 1)).endswith("t[0, x] = t[1, x] + t[x, 0 ^ (x >> 1)]\n")
+
+
 def test_edits_are_the_lines_that_change():
     text = "if 1:\n    t = cuda.shared.array(8, f4)\n    t[i] = 1\n"
     assert edits(text, Declaration(text, 2).skewed((8,), 4)) == (
