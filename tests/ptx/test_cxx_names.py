@@ -68,7 +68,7 @@ def test_an_entry_is_found_by_its_name_in_cxx_and_listed_by_it():
     first, second = "_ZN4mine6rowsumIdLi32EEEvPKT_PS1_", "_ZN4mine6rowsumIdLi33EEEvPKT_PS1_"
     text = module(WRITE, ["u64"], first) + module(WRITE, ["u64"], second).split("64\n", 1)[1]
     loaded = sl.ptx.load(text)
-    for name in ("mine::rowsum<double, 33>", "rowsum<double,33>", " rowsum< double , 33 >", "Li33E"):
+    for name in ("mine::rowsum<double, 33>", "rowsum<double,33>", " rowsum< double , 33 >", "Li33E", "double,33"):
         assert loaded[name] is loaded.entries[second]
     with pytest.raises(MachineError, match=r"no entry 'rowsum<float, 33>' in <text>; it has mine::rowsum<double, 32>, m"):
         loaded["rowsum<float, 33>"]

@@ -10,7 +10,7 @@ from numpy.typing import DTypeLike
 from simlayout.arguments import typed
 from simlayout.errors import MachineError
 from simlayout.machine.engine.launch import Launch
-from simlayout.machine.ptx.cxx.names import cxx_name, cxx_names, same_name
+from simlayout.machine.ptx.cxx.names import cxx_name, cxx_names, is_in, same_name
 from simlayout.machine.ptx.entry import Entry
 from simlayout.machine.ptx.faults import Unsupported, summed
 from simlayout.machine.ptx.variables import Loaded
@@ -66,13 +66,13 @@ class Module(Loaded):
 
     @typed(MachineError)
     def __getitem__(self, name: str) -> Entry:
-        """The Entry of that name, of that name in C++ ("rowsum<double, 32>"), or of a part of it that no other has. Raises
+        """The Entry of that name, of that name in C++ ("rowsum<double, 32>"), or of a part of one that no other has. Raises
         MachineError that lists what there is."""
         if name in self.entries:
             return self.entries[name]
         found = name and ([mangled for mangled in self.entries if same_name(cxx_name(mangled), name)]
                           or [mangled for mangled in self.entries if f"{len(name)}{name}" in mangled]
-                          or [known for known in self.entries if name in known])
+                          or [known for known in self.entries if name in known or is_in(name, cxx_name(known))])
         if found and len(found) == 1:
             return self.entries[found[0]]
         shown = cxx_names(self.entries)

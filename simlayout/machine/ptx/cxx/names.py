@@ -63,5 +63,18 @@ def same_name(one: str, other: str) -> bool:
     >>> same_name("mine::fold<true, const float*>", "fold< true,const float * >"), same_name("unfold", "fold")
     (True, False)
     """
-    one, other = (re.sub(r"\s+", "", name) for name in (one, other))
+    one, other = map(_dense, (one, other))
     return one == other or one.endswith("::" + other)
+
+
+def is_in(part: str, name: str) -> bool:
+    """Whether a text is a part of a name of C++, whatever their spaces.
+
+    >>> is_in("double,32", "rowsum<double, 32>"), is_in("float", "rowsum<double, 32>")
+    (True, False)
+    """
+    return _dense(part) in _dense(name)
+
+
+def _dense(name):
+    return re.sub(r"\s+", "", name)
