@@ -229,6 +229,8 @@ def launch(device: SimulatedDevice, config: LaunchConfig, kernel: LoadedKernel, 
         raise MachineError(f"{entry.name} takes {len(entry.parameters)} parameters, and {len(values)} are given")
     name, grid, block = kernel.name, three(config.grid), three(config.block)
     most = kernel.attributes.max_threads_per_block
+    if not prod(grid) * prod(block):
+        raise refused(f"CUDA_ERROR_INVALID_VALUE: {name} is launched with grid {grid}, block {block}: nothing would run")
     if prod(block) > most:
         raise refused(f"CUDA_ERROR_INVALID_VALUE: {name} takes blocks of at most {most} threads, not {prod(block)}")
     given = tuple([v if type(v) is int else _value(v, p) for v, p in zip(values, entry.parameters)])

@@ -249,11 +249,13 @@ def test_the_device_says_what_it_is():
     assert 0 < free <= total
 
 
-def test_a_block_that_a_gpu_refuses_is_refused_as_there():
+def test_a_block_or_a_grid_that_a_gpu_refuses_is_refused_as_there():
     from cuda.core._utils.cuda_utils import CUDAError
 
     with pytest.raises(CUDAError, match="CUDA_ERROR_INVALID_VALUE: doubled takes blocks of at most 1024 threads, not 1025"):
         doubled[1, 1025](np.zeros(1))
+    with pytest.raises(CUDAError, match=r"CUDA_ERROR_INVALID_VALUE: doubled is launched with grid \(0, 1, 1\), block"):
+        doubled[0, 32](np.zeros(1))
 
 
 @pytest.mark.parametrize("asked, message", [
