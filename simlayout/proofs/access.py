@@ -107,7 +107,7 @@ class Access(Shown):
         """The domain as {name: int}."""
         if not isinstance(self.domain, dict) or next(iter(self.domain), None) != "tid":
             raise LayoutError(f'access {self.name!r}: the domain starts with the threads, as {{"tid": 32, ...}}, '
-                              f"not {brief(self.domain)}")
+                              f"not {brief(self.domain)}; in a block of 32 x 8, x is tid % 32 and y is tid // 32")
         sizes = {}
         for variable, size in self.domain.items():
             if not isinstance(variable, str):

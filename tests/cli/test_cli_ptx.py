@@ -132,7 +132,7 @@ def test_of_a_file_with_a_kernel_that_cannot_be_executed_another_one_runs(capsys
 def test_errors_about_shared_memory_name_the_option_of_the_command_line_and_the_argument_in_python(capsys, folder):
     (folder / "k.ptx").write_text(module("mov.u32 %r1, 4096;\nst.shared.u32 [%r1], %r1;\nret;"))
     told = printed(capsys, "run", "k.ptx", "--block", "32", code=1)
-    assert "(shared_bytes, or --shared of `simlayout run`, asks for more)" in told
+    assert "(ask for more by shared_bytes, or --shared of `simlayout run`)" in told
     told = refused(capsys, "run", "k.ptx", "--block", "32", "--shared", "999999")
     assert "(shared_bytes, or --shared of `simlayout run`)" in told
 

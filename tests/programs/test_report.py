@@ -139,7 +139,7 @@ def test_shared_memory_that_a_launch_of_numba_has_not_asked_for_is_told_in_the_w
     report = Report("sm_90")
     for block in (32, 64):
         trace = sl.simulate(dynamic, hazards="report", told=report.add)[1, block](np.zeros(64, np.float32))
-        assert "(the fourth number of kernel[grid, block, stream, bytes], asks for more)" in str(trace.hazards[0])
+        assert "(ask for more by the fourth number of kernel[grid, block, stream, bytes])" in str(trace.hazards[0])
     sl.simulate(dynamic, told=report.add)[1, 64, 0, 256](np.zeros(64, np.float32))
     assert "3 launches, grid 1, block 64, and 1 other shape, " in text(report)
 

@@ -75,3 +75,18 @@ def test_an_error_that_ends_a_launch_says_what_was_reported_before_it():
     with pytest.raises(HazardError) as alone:
         launched(does.replace("2048", "512"), 0, "off")
     assert alone.value.before == () and "before that" not in str(alone.value)
+
+
+@pytest.mark.parametrize("at, told", [
+    (1 << 20, "1044480 bytes past the end"), (4096, "right behind the end"), (-8, "8 bytes before"), (6, "6 bytes into")])
+def test_a_global_address_is_told_of_the_array_that_it_is_computed_from_and_not_of_the_nearest_one(at, told):
+    body = """ld.param.u64 %rd1, [kernel_param_0];
+ld.param.u64 %rd2, [kernel_param_1];
+ld.param.u64 %rd3, [kernel_param_2];
+mad.lo.s64 %rd4, %rd3, 1, %rd1;
+ld.global.u64 %rd5, [%rd4];
+st.global.u64 [%rd2], %rd5;
+ret;"""
+    a, b = np.zeros((2, 512))
+    with pytest.raises(HazardError, match=f"{told} (of )?the float64 array of shape .512,. of argument 1,"):
+        sl.ptx.load(module(body, ["u64", "u64", "s64"])).entry().run(1, 1, a, b.copy(), at)

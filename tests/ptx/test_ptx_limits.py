@@ -69,7 +69,7 @@ def test_a_loop_in_which_nothing_changes_ends_by_itself_with_one_line_that_names
     places = 1, 1 + ("meets" in step)                    # a warp may stand at the barrier, and another behind it
     assert str(ended.value).count("(loop.cu:9)") in places and "\n" not in str(ended.value)
     reads = "%r2, [tile]" in IDLE[step] or "[own]" in IDLE[step]
-    assert ("what it reads again and again" if reads else "a way out of a loop that has none") in str(ended.value)
+    assert ("what it reads again and again" if reads else "the end of a loop that has none") in str(ended.value)
     with pytest.raises(MachineError, match="has executed 5000 instructions"):
         endless(step, limit=5000)
 

@@ -6,7 +6,7 @@ from os.path import basename
 import numpy as np
 
 from simlayout.errors import HazardError, MachineError, brief
-from simlayout.machine.hazards.languages import LANES_SYNC, OF_OTHER_WARPS, worded
+from simlayout.machine.hazards.languages import GRID_SYNC, LANES_SYNC, OF_OTHER_WARPS, worded
 from simlayout.machine.hazards.units import in_shared, spans
 from simlayout.shown import Shown
 from simlayout.wording import counted
@@ -16,6 +16,9 @@ SYNC, SYNC_CLUSTER = "put a bar.sync between them", "put a barrier.cluster betwe
 
 GROUP, PHASE = "wait for that group in the copying warp, then bar.sync", "wait for that phase before it"
 """What brings a cp.async; and what completes on an mbarrier."""
+
+LOCK = "; under a lock put a membar.gl behind what takes it, and one ahead of what frees it"
+"""What orders what threads do to global memory while they hold a lock."""
 
 KINDS = {
     "unwritten read": ("{second} reads {bytes}, which nothing has written", "store or copy them first"),
@@ -45,7 +48,7 @@ KINDS = {
                   "give every lane bytes of its own"),
     "global race": ("{second} {does} {bytes}, which {first} of CTA {first.cta} {did}{detail}, and nothing orders the "
                     "two", "let one thread touch each byte, or order them: in a CTA by a bar.sync, in a cluster by a "
-                    "barrier.cluster, in a grid by a counter that one releases and the other acquires"),
+                    f"barrier.cluster, in a grid by {GRID_SYNC} that one releases and the other acquires{LOCK}"),
     "wrong element": ("{second} reads {bytes} as element {wanted}, but {first} put element {found} there",
                       "let both address the tile by one layout"),
     "out of bounds": ("{second} {does} {detail}, outside {of}",
@@ -58,7 +61,7 @@ KINDS = {
     "inactive source": ("{second} takes the value of {lanes}, where nobody executes it",
                         "let all lanes that are read from take part"),
     "divergence": ("{what}", "move it out of the lane-varying branch"),
-    "deadlock": ("{what}", "every warp that a barrier counts must reach it, and all bytes that it expects"),
+    "deadlock": ("{what}", "every warp that a barrier counts must reach it, and all bytes that it expects; a loop must end"),
 }
 """Kind -> (sentence, fix). In the sentence `first` and `second` are the two Places, in the order that the name tells."""
 
@@ -67,7 +70,7 @@ _ROUNDS = " between its read and its write, and between rounds of a loop"
 ONE_LINE = {"read after write": f"{_UPDATE}put a bar.sync{_ROUNDS}", "write after read": f"{_UPDATE}put a bar.sync{_ROUNDS}",
             "write after write": f"{_UPDATE}let one thread write each place, or put a bar.sync between rounds of a loop",
             "lane race": f"{_UPDATE}put a {LANES_SYNC}{_ROUNDS}",
-            "global race": f"{_UPDATE}let one thread touch each byte"}
+            "global race": f"{_UPDATE}let one thread touch each byte{LOCK}"}
 """Kind -> fix where one line does both, as `bins[i] += 1` reads and writes."""
 
 ORDERED = {"read after write", "write after read", "write after write", "lane race"}

@@ -10,16 +10,20 @@ LANES_SYNC = "bar.warp.sync (__syncwarp)"
 OF_OTHER_WARPS = ", or a bar.sync if lanes of other warps touch it too"
 """Words of PTX: what orders lanes of a warp; and when that is not enough."""
 
+GRID_SYNC = "grid.sync() of a cooperative launch, or a counter"
+"""What orders all threads of a grid; the first is no instruction of PTX, so called as in CUDA C++."""
+
 _TRITON_BARRIER = "tl.debug_barrier() (or take fewer num_warps, if there are more threads than elements)"
 
 WORDS = {
     NUMBA: ((LANES_SYNC, "cuda.syncwarp()"), ("bar.sync", "cuda.syncthreads()"),
             ("membar.gl", "cuda.threadfence()"), ("atom.add", "cuda.atomic.add"),
+            (GRID_SYNC, "cuda.cg.this_grid().sync(), or a counter"),
             (SHARED_BYTES, "the fourth number of kernel[grid, block, stream, bytes]")),
     CUDA: ((LANES_SYNC, "__syncwarp()"), ("bar.sync", "__syncthreads()"),
            ("membar.gl", "__threadfence()"), ("atom.add", "atomicAdd")),
     TRITON: ((LANES_SYNC, _TRITON_BARRIER), (OF_OTHER_WARPS, ""), ("bar.sync", _TRITON_BARRIER),
-             ("atom.add", "tl.atomic_add")),
+             ("atom.add", "tl.atomic_add"), (GRID_SYNC, "a counter")),
 }
 """Language -> ((PTX's word, its own), ...): Numba's reference of CUDA kernels, Synchronization and Thread Control; CUDA C++
 Programming Guide, Synchronization Functions; triton.language, where threads hold the same elements if there are too few for

@@ -1,6 +1,6 @@
 """From a parsed function to steps: every register a row, every label an index, every instruction bound to what it does."""
 
-from functools import cached_property
+from functools import cache, cached_property, partial
 
 from simlayout.errors import MachineError, SimlayoutError
 from simlayout.machine.ptx import syntax
@@ -15,6 +15,7 @@ from simlayout.machine.ptx.opcodes.control import recursion
 from simlayout.machine.ptx.opcodes.rows import in_numpy
 from simlayout.machine.ptx.passes.made import made
 from simlayout.machine.ptx.passes.marks import without_marks
+from simlayout.machine.ptx.passes.passed import passed_to
 from simlayout.machine.ptx.passes.same_place import beside
 from simlayout.machine.ptx.passes.unread import unread_results
 from simlayout.machine.ptx.passes.wrapped import Wrappers
@@ -234,7 +235,8 @@ class Lowering:
         return Program(entry, self.steps, places, self.names[entry].start, end, self._rows,
                        {row: bits for bits, row in self._constants.items()},
                        {row: name for name, row in self._specials.items()}, self.local_bytes, self.static_shared,
-                       self.dynamic_at, self.accumulators, self._register_bounds(), self.reserved_at, self._uses)
+                       self.dynamic_at, self.accumulators, self._register_bounds(), self.reserved_at, self._uses,
+                       cache(partial(passed_to, self.names[entry].function, self.names[entry].parameters)))
 
     def _register_bounds(self):
         """(least, most) registers of a thread at launch: what setmaxnreg.dec leaves, .inc gives, or None."""

@@ -1,5 +1,7 @@
 """What a PTX warp does with memory: shared, global, local, constant, parameters, and generic addresses that may mean any."""
 
+from functools import partial
+
 import numpy as np
 
 from simlayout.errors import SHARED_BYTES, AddressError
@@ -164,12 +166,12 @@ class MemoryTwins:
 
     def beyond(self, where, nbytes, verb, lanes):
         """Tells of lanes (bool [32]) as `keeps_within`; returns those whose accesses a GPU cannot do."""
-        size, what = self.cta.shared.size, f"{nbytes} bytes at shared byte {{}}"
+        size, what = self.cta.shared.size, f"{nbytes} bytes at shared byte {{}}".format
         self.stays_within(where, nbytes, verb, lanes)
         outside = lanes & ((where < 0) | (where > size - nbytes))
         if outside.any() and self.doing.within is None:
-            self.wrong("out of bounds", outside, verb, what.format(int(where[outside][0])),
-                       of=f"the {size} bytes of shared memory ({SHARED_BYTES}, asks for more)")
+            self.wrong("out of bounds", outside, verb, what(int(where[outside][0])),
+                       of=f"the {size} bytes of shared memory (ask for more by {SHARED_BYTES})")
         inside = lanes & ~outside
         return outside | inside & ~self.aligned(where.view(np.uint64), inside, nbytes, verb, what)
 
@@ -187,23 +189,28 @@ class MemoryTwins:
     def pointers(self, addresses, active, nbytes, verb, alignment=None):
         """[(GlobalPointer, lanes bool [32])]: the arrays in which active lanes access nbytes; tells of those that access
         none, or are not aligned, as a hazard, and leaves them out."""
-        active = self.aligned(addresses, active, alignment or nbytes, verb, f"{nbytes} bytes at {{:#x}}")
+        what = partial(self.in_global, nbytes)
+        active = self.aligned(addresses, active, alignment or nbytes, verb, what)
         found = []
         for allocation, lanes, offsets in self.space.resolve(addresses, active, nbytes):
             if allocation is None:
-                at = int(addresses[lanes][0])
-                self.wrong("out of bounds", lanes, verb, f"{nbytes} bytes at {at:#x}, {self.space.nearest(at)}",
-                           of="every array that was passed")
+                self.wrong("out of bounds", lanes, verb, what(int(addresses[lanes][0])), of="every array that was passed")
             else:
                 found.append((GlobalPointer(allocation, offsets), lanes))
         return found
 
+    def in_global(self, nbytes, address):
+        """What the step in progress accesses there, for a message."""
+        given, places = self.program.parameters.tobytes(), self.program.passed(self.doing.line)
+        passed = [int.from_bytes(given[at:at + 8], "little") for at in places]
+        return f"{nbytes} bytes at {address:#x}, {self.space.nearest(address, passed)}"
+
     def aligned(self, addresses, active, alignment, verb, what):
-        """bool [32]: the active lanes whose addresses are multiples of `alignment`; tells of the others. what: they access,
-        with {} for the address."""
+        """bool [32]: the active lanes whose addresses are multiples of `alignment`; tells of the others. what(address): what
+        they access."""
         crooked = active & (addresses % np.uint64(alignment) != 0)
         if crooked.any():
-            self.wrong("misaligned", crooked, verb, what.format(int(addresses[crooked][0])))
+            self.wrong("misaligned", crooked, verb, what(int(addresses[crooked][0])))
         return active & ~crooked
 
     def wrong(self, kind, lanes, verb, detail, **words):

@@ -39,10 +39,10 @@ class LocalTwins:
     def _local_columns(self, addresses, active, nbytes, verb):
         """(lanes [n, 1], columns [n, nbytes]) of the active lanes' own memory; tells of those that access what they have
         not, or are not aligned, as a hazard, and leaves them out."""
-        what, first, size = f"{nbytes} bytes at {{}} of local memory", addresses.view(np.int64), self.local.shape[1]
+        what, first, size = f"{nbytes} bytes at {{}} of local memory".format, addresses.view(np.int64), self.local.shape[1]
         outside = active & ((first < 0) | (first > size - nbytes))
         if outside.any():
-            self.wrong("out of bounds", outside, verb, what.format(first[outside][0]), of=f"the {size} bytes of a thread")
+            self.wrong("out of bounds", outside, verb, what(first[outside][0]), of=f"the {size} bytes of a thread")
         lanes = np.flatnonzero(self.aligned(addresses, active & ~outside, nbytes, verb, what))
         return lanes[:, None], first[lanes, None] + np.arange(nbytes)
 

@@ -149,20 +149,23 @@ class GlobalSpace:
         if left.any():
             yield None, left, None
 
-    def nearest(self, address):
-        """What lies nearest to an address in no array, as text: an argument, if it is not much farther than it is long."""
+    def nearest(self, address, passed=()):
+        """What lies nearest to an address, as text: of the arrays that some of `passed`, addresses, are in; where there are
+        none, an argument, if it is not much farther than it is long."""
         if address < NEAR:
             return "behind a null pointer"
 
         def far(entry):
             return max(entry[0] - address, address - entry[1] + 1)
 
+        meant = [entry for entry in self._ranges if any(entry[0] <= at < entry[1] for at in passed)]
         likely = [entry for entry in self._ranges if entry[2].is_passed and far(entry) <= max(NEAR, entry[1] - entry[0])]
-        best = min(likely or self._ranges, key=far, default=None)
+        best = min(meant or likely or self._ranges, key=far, default=None)
         if best is None:
             return "where no array is"
         first, last, allocation, _ = best
         if address < first:
             return f"{first - address} bytes before the {allocation.text}"
-        where = f"{address - last} bytes past the end of" if address >= last else "in"
-        return f"{where} the {allocation.text}"
+        if address < last:
+            return f"{address - first} bytes into the {allocation.text}"
+        return f"{f'{address - last} bytes past' if address > last else 'right behind'} the end of the {allocation.text}"

@@ -1,6 +1,7 @@
 """cp: copies that go on while the program does (PTX ISA: Data Movement and Conversion Instructions: Asynchronous copy)."""
 
 from collections import Counter
+from functools import partial
 
 import numpy as np
 
@@ -76,7 +77,7 @@ def _copy(instruction, names):
         places = warp.signed(to(warp))
         if (places[warp.active] >= RANK).any():
             places = warp.in_shared(to(warp), False, name)
-        warp.narrow(warp.aligned(addresses, warp.active, size, "reads", f"{size} bytes at {{:#x}}"))
+        warp.narrow(warp.aligned(addresses, warp.active, size, "reads", partial(warp.in_global, size)))
         if warp.active.any() and warp.keeps_within(places, size, "writes"):
             data = _read(warp, addresses, counts, size)
             warp.commit_copy(name, places, data, _Addresses(addresses), valid)

@@ -14,7 +14,7 @@ from simlayout.machine.ptx.cxx.names import variable_name
 from simlayout.machine.ptx.passes.def_use import defined, instructions
 
 _SAME = {"mov", "cvta", "cvt", "shfl"}
-_NUMBERS = {"setp", "shr", "bfe", "rem", "div", "ld", "ldu", "atom", "call", "popc", "clz", "bfind"}
+NUMBERS = {"setp", "shr", "bfe", "rem", "div", "ld", "ldu", "atom", "call", "popc", "clz", "bfind"}
 """Opcodes whose results are no pointers, whatever their operands are."""
 
 _NUMBER: frozenset[str] = frozenset()
@@ -56,7 +56,7 @@ class Pointers:
     def _made(self, instruction):
         """What an instruction makes of its operands, None while they are not known."""
         opcode, sources = instruction.opcode, instruction.operands[1:]
-        if opcode in _NUMBERS:
+        if opcode in NUMBERS:
             return _NUMBER
         what = [self._of(source) for source in sources]
         if opcode == "selp":

@@ -19,8 +19,8 @@ IDLE = 1 << 14
 LONGEST_LOOP = 2048
 """Steps of the longest loop that is recognized then."""
 
-NO_WAY_OUT = "a way out of a loop that has none"
-"""What a warp waits for in such a loop, where it looks at nothing that could change."""
+NO_WAY_OUT = "the end of a loop that has none: it reads nothing that may change (the compiler reads a plain variable once)"
+"""What a warp waits for in such a loop."""
 
 MOST_POLLS = 1000
 """How often in a row a warp may ask in vain (mbarrier.test_wait) and go on, before that is a deadlock."""
