@@ -1,5 +1,6 @@
 """check, explain and emit: one layout, one instruction, one warp."""
 
+from contextlib import contextmanager
 from dataclasses import replace
 
 from simlayout.algebra.notation import bytes_for_elements
@@ -11,6 +12,7 @@ from simlayout.codegen.emit import checked_name
 from simlayout.codegen.tile_text import access_of_text
 from simlayout.errors import SimlayoutError, VerificationError
 from simlayout.hardware.banks.phases import phases
+from simlayout.hardware.tables.arch import widest_load
 from simlayout.proofs import verify
 from simlayout.synthesis.cost import better_layout
 from simlayout.testing.written import test_source
@@ -69,11 +71,25 @@ def describe_emit(parser):
     add(parser, "--json")
 
 
+@contextmanager
+def _default_op(options):
+    """An error that names the instruction which is taken without --op says so."""
+    try:
+        yield
+    except SimlayoutError as error:
+        if options.op is None and (op := widest_load(options.arch)) in str(error):
+            first, *rest = str(error).split("\n")
+            first += f"; without --op this is about {op}, the widest load: name another instruction by --op"
+            error.args = ("\n".join((first, *rest)), *error.args[1:])
+        raise
+
+
 def analysed(options):
     """(access, certificate, analysis) of the command line; raises what `verify` refuses."""
-    access = access_of_text(options)
-    certificate = verify(access, arch=options.arch)
-    return access, certificate, access.analyze(options.arch)
+    with _default_op(options):
+        access = access_of_text(options)
+        certificate = verify(access, arch=options.arch)
+        return access, certificate, access.analyze(options.arch)
 
 
 def check(options):
@@ -203,10 +219,11 @@ def emit(options):
     """`simlayout emit`."""
     if options.name is not None:
         checked_name(options.name)
-    access = access_of_text(options)
-    if not options.allow_conflicts:
-        access = _without_conflicts(access, options.arch)
-    emitted = emit_access(access, unit=options.unit, arch=options.arch, name=options.name)
+    with _default_op(options):
+        access = access_of_text(options)
+        if not options.allow_conflicts:
+            access = _without_conflicts(access, options.arch)
+        emitted = emit_access(access, unit=options.unit, arch=options.arch, name=options.name)
     language = "CUDA C++" if options.cuda else "HIP C++" if options.hip else "Python"
     source = (emitted.source if language == "Python" else emitted.cuda).rstrip()
     compared = "as plain Python" if language == "Python" else check_emitted(emitted, access).how

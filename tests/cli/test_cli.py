@@ -369,3 +369,10 @@ def test_the_module_runs_as_a_program_and_survives_a_closed_pipe():
     program.stderr.close()
     code = "import sys, simlayout.cli; sys.exit(bool({'numba', 'matplotlib', 'cuda_kernels'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], timeout=600).returncode == 0
+
+
+@pytest.mark.parametrize("command", ["check", "explain", "emit"])
+def test_an_error_about_the_instruction_that_is_taken_without_op_says_so(capsys, command):
+    of = command, "(32,32):(33,1)", "--dtype", "f32"
+    assert "without --op this is about ldmatrix.x4" in refused(capsys, *of)
+    assert "without --op" not in refused(capsys, *of, "--op", "ldmatrix.x4")

@@ -19,19 +19,18 @@ def passed_to(function: syntax.Function, parameters: Mapping[str, int], line: in
     {0}
     """
     body = instructions(function.body)
-    made: dict[str, set] = defaultdict(set)              # a register -> registers and parameters that it is made of
+    made: dict[str | int, set[str | int]] = defaultdict(set)     # a register -> registers and parameters that it is made of
     for one in body:
-        source = one.operands[-1] if one.operands else None
-        if one.opcode == "ld" and isinstance(source, syntax.Address) and getattr(source.base, "name", "") in parameters:
+        of: set[str | int] = set() if one.opcode in NUMBERS else {*registers_read(one)}
+        source = one.operands[-1] if one.opcode == "ld" else None
+        if isinstance(source, syntax.Address) and isinstance(source.base, syntax.Symbol) and source.base.name in parameters:
             of = {parameters[source.base.name] + source.offset}
-        else:
-            of = set() if one.opcode in NUMBERS else {*registers_read(one)}
         for name in defined(one):
             made[name] |= of
+    seen: set[str | int] = set()
     places = [p for one in body if one.line == line for p in one.operands if isinstance(p, syntax.Address)]
-    seen, left = set(), [*registers_in(places)]
+    left: set[str | int] = {*registers_in(places)}
     while left:
-        if (one := left.pop()) not in seen:
-            seen.add(one)
-            left += made.get(one, ())
+        seen |= left
+        left = set().union(*(made[one] for one in left)) - seen
     return {one for one in seen if isinstance(one, int)}
