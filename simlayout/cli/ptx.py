@@ -50,8 +50,15 @@ def _held(entry):
     return {"name": entry.name, "called": entry.called, "parameters": [_parameter(entry, p) for p in entry.parameters],
             "required_block": entry.required_block, "most_threads": entry.most_threads,
             "required_cluster": entry.required_cluster, "shared_bytes": entry.static_shared,
-            "dynamic_shared": entry.has_dynamic_shared, "functions": entry.functions[1:],
+            "dynamic_shared": entry.has_dynamic_shared, "functions": entry.functions[1:], "variables": _variables(entry),
             "instructions": instructions, "shared": shared}
+
+
+def _variables(entry):
+    """Those of global and constant memory that a source may name."""
+    known = entry.module.syntax.variables
+    return [{"name": name, "bytes": known[name].bytes, "space": known[name].space} for name in entry.variables
+            if name in known and not name.startswith("$")]
 
 
 def _parameter(entry, parameter):
@@ -108,6 +115,9 @@ def _entry(entry):
     yield field("parameters", ", ".join(p["text"] for p in entry["parameters"]) or "none")
     yield field("block", _block(entry))
     yield field("shared", counted(entry["shared_bytes"], "byte") + ", and dynamic" * entry["dynamic_shared"])
+    if entry["variables"]:
+        yield field("variables", ", ".join(f"{one['name']}: {counted(one['bytes'], 'byte')} of .{one['space']}"
+                                           for one in entry["variables"]))
     if entry["functions"]:
         yield field("calls", ", ".join(entry["functions"]))
     total = sum(entry["instructions"].values())

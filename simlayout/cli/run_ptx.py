@@ -48,6 +48,8 @@ def add_options(group):
     group.add_argument("--block", type=sizes, metavar="X,Y,Z", help="threads of a CTA (default: what the kernel requires)")
     group.add_argument("--shared", type=integer(0), default=0, metavar="BYTES", help="dynamic shared memory (default: 0)")
     group.add_argument("--arg", action="append", default=[], metavar="ARGUMENT", help="of the kernel, see below")
+    group.add_argument("--variable", action="append", default=[], metavar="NAME=ARRAY",
+                       help="what a __constant__ or __device__ variable holds, written as an --arg")
     group.add_argument("--expect", action="append", type=named_file, default=[], metavar="NAME=FILE.npy",
                        help="what an array should hold afterwards")
     group.add_argument("--tolerance", type=tolerance, default=0.0, metavar="T",
@@ -98,7 +100,9 @@ def run(options):
     given_ones = [given(text, np.random.default_rng([options.seed, i])) for i, text in enumerate(options.arg)]
     arguments = related(_named(entry, given_ones))
     _check_number(entry, arguments)
-    arrays = {a.name: a for argument in arguments for a in argument.all() if a.array is not None}
+    variables = [_variable(module, text, np.random.default_rng([options.seed, i]))
+                 for i, text in enumerate(options.variable, len(given_ones))]
+    arrays = {a.name: a for argument in (*arguments, *variables) for a in argument.all() if a.array is not None}
     expected = {name: _expected(arrays, name, file) for name, file in options.expect}
     targets = _targets(options.save, arrays)
     try:
@@ -160,6 +164,20 @@ def _named(entry, arguments):
     if twice:
         raise SimlayoutError(f"--arg: two arguments are called {twice[0]}: give each its own name")
     return arguments
+
+
+def _variable(module, text, generator):
+    """A variable of a module, whose memory now holds what a text says, as an argument."""
+    made = given(text, generator)
+    if made.name is None or made.array is None:
+        raise SimlayoutError(f"--variable {text}: write NAME=TYPE[SHAPE]:FILL, or NAME=FILE.npy")
+    memory = module.variable(made.name)
+    if memory.nbytes != made.array.nbytes:
+        raise SimlayoutError(f"--variable {text}: {made.name} has {counted(memory.nbytes, 'byte')}, and these are "
+                             f"{made.array.nbytes}")
+    memory[:] = np.ascontiguousarray(made.array).reshape(-1).view(np.uint8)
+    made.array = memory.view(made.array.dtype).reshape(made.array.shape)
+    return made
 
 
 def _array(arrays, name, option):
@@ -269,14 +287,18 @@ def _launch(entry, options):
 
 
 def _text(entry, options, trace, arrays, changed, wrong, saved, mends):
-    from simlayout.programs.report import mend_lines
+    from simlayout.programs.device import Launched
+    from simlayout.programs.report import Kernel, mend_lines, uncoalesced_lines
 
-    told = _launch(entry, options)
+    told, kernel = _launch(entry, options), Kernel(entry.called)
+    kernel.add(Launched(entry.called, told["grid"], told["block"], options.shared, 0.0, trace))
     lines = [field("entry", entry.called), field("launch", f"grid {by(told['grid'])}, block {by(told['block'])}, "
                                                f"{options.shared} bytes of dynamic shared memory"), ""]
     of_ptx = options.lines == "ptx"
     listing = f"{trace.listing(options.lines != 'shared', ptx=of_ptx)}\n{'' if of_ptx else _calls(entry, trace)}"
     lines += [cut(line) if line[:6].strip().isdigit() else fit(line) for line in listing.splitlines()]
+    if wastes := uncoalesced_lines(kernel):
+        lines += ["", *map(fit, wastes)]
     for mend in mends:
         lines += ["", *map(fit, mend_lines(mend))]
     if trace.total().excess and {c.file for c in trace.lines} == {entry.module.syntax.path}:
@@ -300,7 +322,7 @@ def _described(array, changed):
 def _report(entry, options, trace, arrays, changed, wrong, saved, mends):
     """What `--json` holds."""
     return {**_launch(entry, options), "lines": [line.as_dict() for line in trace.source_lines(ptx=options.lines == "ptx")],
-            "accesses": accesses_of(entry, trace),
+            "accesses": accesses_of(entry, trace), "sectors": [vars(one) for one in trace.sectors],
             "totals": trace.totals(), "total": trace.total().as_dict(),
             "hazards": [h.as_dict() for h in trace.hazards],
             "mends": [mend.as_dict() for mend in mends], "notes": trace.notes, "unexpected": wrong, "saved": saved,

@@ -241,9 +241,8 @@ def _kernel(kernel):
         yield "  no access of shared or global memory"
     elif not all(line.exact for line in lines):
         yield f"  {FOOT}"
-    several = len({line.file for line in lines}) > 1
-    for line in uncoalesced(kernel)[:MOST_NAMED]:
-        yield f"  {f'{basename(line.file)}, ' * several}{uncoalesced_text(line)}"
+    for told in uncoalesced_lines(kernel):
+        yield f"  {told}"
     for hazard in kernel.hazards[:MOST_NAMED]:
         yield f"  hazard: {hazard.times}{hazard}"
     if len(kernel.hazards) > MOST_NAMED:
@@ -295,6 +294,12 @@ def uncoalesced(kernel: Kernel) -> list[Line]:
     own = [line for line in kernel.lines if not in_library(line.file)]
     found = [line for line in own or kernel.lines if line.touched >= UNCOALESCED * line.filled and line.wasted]
     return sorted(found, key=lambda line: -line.wasted)
+
+
+def uncoalesced_lines(kernel: Kernel) -> list[str]:
+    """What is told of the worst of them."""
+    several = len({line.file for line in kernel.lines if line.instructions or line.sectors}) > 1
+    return [f"{f'{basename(line.file)}, ' * several}{uncoalesced_text(line)}" for line in uncoalesced(kernel)[:MOST_NAMED]]
 
 
 def uncoalesced_text(line: Line) -> str:

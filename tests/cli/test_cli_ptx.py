@@ -137,6 +137,27 @@ def test_errors_about_shared_memory_name_the_option_of_the_command_line_and_the_
     assert "(shared_bytes, or --shared of `simlayout run`)" in told
 
 
+def test_a_variable_of_constant_memory_is_listed_and_holds_what_an_option_says(capsys, folder):
+    body = WRITE.replace("mov.u32", "ld.const.u32 %r2, [most+4];\nmov.u32").replace("[%rd1], %r1", "[%rd1], %r2")
+    (folder / "k.ptx").write_text(module(body, ["u64"], before=".const .align 4 .b8 most[8];"))
+    assert "variables     most: 8 bytes of .const" in printed(capsys, "ptx", "k.ptx")
+    of = "run", "k.ptx", "--block", "32", "--arg", "C=u32[32]", "--save", "made"
+    assert "most          uint32 [2], 0 of 2" in printed(capsys, *of, "--variable", "most=u32[2]:integers:7:8")
+    assert np.load("made/C.npy").tolist() == 32 * [7]
+    for given, told in (("most=u32[3]", "most has 8 bytes, and these are 12"), ("least=u32[2]", "this module has most"),
+                        ("8", "write NAME=TYPE[SHAPE]:FILL")):
+        assert told in refused(capsys, *of, "--variable", given)
+
+
+def test_a_line_that_wastes_sectors_of_global_memory_is_named(capsys, folder):
+    (folder / "k.ptx").write_text(module(WRITE.replace("%r1, 4", "%r1, 32"), ["u64"]))
+    told = answered(capsys, "run", "k.ptx", "--block", "32", "--arg", "C=u32[256]", "--json")
+    assert [(one["sectors"], one["least"]) for one in told["sectors"]] == [(32, 4)]
+    assert "touches 8.0 times the sectors that its bytes fill" in printed(capsys, "run", "k.ptx", "--block", "32", "--arg",
+                                                                          "C=u32[256]")
+    assert "sectors" not in printed(capsys, "run", "one.ptx", "--block", "32", "--arg", "C=u32[32]")
+
+
 def test_a_dash_reads_ptx_from_stdin(capsys, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.StringIO(TRANSPOSE))
     assert "<text>: PTX 9.0" in printed(capsys, "ptx", "-")
