@@ -13,6 +13,7 @@ import numpy as np
 
 from simlayout.hardware import analyze
 from simlayout.hardware.tables.arch import MOST_STATIC
+from simlayout.machine.engine.patterns import MOST
 from simlayout.programs.declarations import Edit, NoEdit, Replacement, edits
 from simlayout.programs.shared_arrays import declaration_at
 from simlayout.programs.uses import Use, Uses
@@ -110,7 +111,7 @@ def _mend(group, arch):
     first = group[0]
     kernels = tuple(dict.fromkeys(name for use in group for name in use.kernels))
     about = first.file, first.line
-    seen = "" if not any(use.others for use in group) else "its accesses are known only in part"
+    seen = f"judged by the first {MOST} patterns of addresses of a line" if any(use.others for use in group) else ""
     try:
         declaration = declaration_at(first.file, first.line, first.name)
     except NoEdit as error:
@@ -134,7 +135,7 @@ def _mend(group, arch):
     apart = _apart(group, arch)
     if apart <= (1 - WORTH) * now:
         why = f"an array for each part of its elements (the fields of a record) would have {apart}"
-    return Mend(*about, declaration.name, kernels, now, now, why=why)
+    return Mend(*about, declaration.name, kernels, now, now, why="; ".join(filter(None, (why, seen))))
 
 
 def _apart(group, arch):

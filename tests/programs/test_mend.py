@@ -1,5 +1,6 @@
 """What would mend an array: candidates judged by the accesses that were seen, and the edits that say so in the source."""
 
+import re
 from dataclasses import replace
 from math import prod
 
@@ -184,10 +185,12 @@ def test_an_array_of_several_shapes_gets_no_number(source):
     assert mend.edits == () and "several shapes" in mend.why
 
 
-def test_accesses_that_were_not_kept_are_owned_up_to(source):
-    uses = used([("ld.shared.b32", 32 * LANES)], source=source())
+@pytest.mark.parametrize("access, why", [(("ld.shared.b32", 32 * LANES), ""),
+                                         (("atom.shared.exch.b32", 0 * LANES), "no padding and no swizzle .*; ")])
+def test_accesses_that_were_not_kept_are_owned_up_to(source, access, why):
+    uses = used([access], source=source())
     only(uses).others = 7
-    assert mends(uses, "sm_90")[0].why == "its accesses are known only in part"
+    assert re.fullmatch(f"{why}judged by the first 1024 patterns of addresses of a line", mends(uses, "sm_90")[0].why)
 
 
 # ---- edits -------------------------------------------------------------------------------------------------------------
