@@ -213,7 +213,7 @@ def test_an_array_without_elements_is_an_argument_as_others_are(capsys):
     arrays = "--arg", "A=f32[4,0]", "--arg", "C=f32[0]:arange"
     assert main(["run", "transpose.ptx", "--grid", "1", "--block", "32,8", *arrays, "--arg", "0"]) == 1
     text = capsys.readouterr().out
-    assert "past the end of the float32 array" in text and "A             float32 [4, 0], 0 of 0 elements changed" in text
+    assert "behind the end of the float32 array" in text and "A             float32 [4, 0], 0 of 0 elements changed" in text
 
 
 def test_arrays_that_all_stayed_zero_are_said_to_be_worth_a_fill(capsys):

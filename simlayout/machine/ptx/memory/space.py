@@ -158,7 +158,7 @@ class GlobalSpace:
         def far(entry):
             return max(entry[0] - address, address - entry[1] + 1)
 
-        meant = [entry for entry in self._ranges if any(entry[0] <= at < entry[1] for at in passed)]
+        meant = [entry for entry in self._ranges if any(entry[0] <= at < max(entry[1], entry[0] + 1) for at in passed)]
         likely = [entry for entry in self._ranges if entry[2].is_passed and far(entry) <= max(NEAR, entry[1] - entry[0])]
         best = min(meant or likely or self._ranges, key=far, default=None)
         if best is None:

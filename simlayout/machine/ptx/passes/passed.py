@@ -20,11 +20,16 @@ def passed_to(function: syntax.Function, parameters: Mapping[str, int], line: in
     """
     body = instructions(function.body)
     made: dict[str | int, set[str | int]] = defaultdict(set)     # a register -> registers and parameters that it is made of
+    others = set()                                       # registers that may hold what is loaded, which may be a pointer too
     for one in body:
-        of: set[str | int] = set() if one.opcode in NUMBERS else {*registers_read(one)}
         source = one.operands[-1] if one.opcode == "ld" else None
         if isinstance(source, syntax.Address) and isinstance(source.base, syntax.Symbol) and source.base.name in parameters:
-            of = {parameters[source.base.name] + source.offset}
+            of: set[str | int] = {parameters[source.base.name] + source.offset}
+        elif one.opcode in NUMBERS:
+            others.update(defined(one))
+            continue
+        else:
+            of = {*registers_read(one)}
         for name in defined(one):
             made[name] |= of
     seen: set[str | int] = set()
@@ -32,5 +37,5 @@ def passed_to(function: syntax.Function, parameters: Mapping[str, int], line: in
     left: set[str | int] = {*registers_in(places)}
     while left:
         seen |= left
-        left = set().union(*(made[one] for one in left)) - seen
+        left = set().union(*(made[one] for one in left - others)) - seen
     return {one for one in seen if isinstance(one, int)}
