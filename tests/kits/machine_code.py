@@ -32,9 +32,10 @@ def _assembled(text, folder):
     return said, subprocess.run([CUOBJDUMP, "-sass", binary], capture_output=True, text=True, check=True).stdout
 
 
-def _opcodes(listing):
+def _opcodes(listing, mark=""):
+    """mark: what stands ahead of the opcode of one under a guard."""
     lines = re.findall(r"/\*[0-9a-f]{4,}\*/\s+(@!?U?P\w+ )?([A-Z][\w.]*)", listing)
-    return [opcode for guard, opcode in lines if guard.strip() not in ("@!PT", "@!UPT")]
+    return [mark * bool(guard) + opcode for guard, opcode in lines if guard.strip() not in ("@!PT", "@!UPT")]
 
 
 def assembled(text, folder):
@@ -59,14 +60,15 @@ def debugged(text):
     return text.replace("sm_90a", "sm_90a, debug", 1) + "\n.section .debug_info { .b32 0 }\n"
 
 
-def listed_each(bodies, folder, of=lambda text: text):
+def listed_each(bodies, folder, of=lambda text: text, mark=""):
     """{body: its SASS opcodes in their order} of bodies of kernels of (u64, u32), as of `ptx_texts.module`, which
-    ptxas assembles in one file, because a start of it takes much longer than such a kernel. of: what becomes of that."""
+    ptxas assembles in one file, because a start of it takes much longer than such a kernel. of: what becomes of that; mark:
+    what stands ahead of opcodes under a guard."""
     texts = [module(body, ["u64", "u32"], f"k{i}") for i, body in enumerate(bodies)]
     head = texts[0].index(".visible")
     _, listing = _assembled(of(texts[0] + "".join(text[head:] for text in texts[1:])), folder)
     parts = re.split(r"^\s*Function : (\w+)", listing, flags=re.M)
-    found = dict(zip(parts[1::2], map(_opcodes, parts[2::2])))
+    found = {name: _opcodes(part, mark) for name, part in zip(parts[1::2], parts[2::2])}
     return {body: found[f"k{i}"] for i, body in enumerate(bodies)}
 
 

@@ -5,8 +5,9 @@ nothing else.
 """
 
 from collections import ChainMap
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from simlayout.machine.ptx.passes.chosen import chosen
 from simlayout.machine.ptx.passes.contracted import contracted
 from simlayout.machine.ptx.passes.def_use import Statements
 from simlayout.machine.ptx.passes.gates import Guard, apart, put_off
@@ -47,5 +48,7 @@ def made(names) -> Made:
     if list(placed) != list(function.body):
         wholes = joined(apart(placed, guards), names, gone)
     counts = wholes.counts | dict.fromkeys(stored_again(function.body, names.known, wholes.counts), ())
+    stay = gone.union(guards, *redundant.values())
+    placed, under = chosen(replace(function, body=tuple(placed)), names.known, wholes, stay)
     body, late = sunk(contracted(placed))
-    return Made(body, late, guards, unread, counts, map_fields(function.body))
+    return Made(body, late, guards | under, unread, counts, map_fields(function.body))
