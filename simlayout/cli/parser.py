@@ -76,15 +76,18 @@ class Parser(argparse.ArgumentParser):
 
 
 def program_words(words: list[str]) -> tuple[list[str], list[str] | None]:
-    """A command line as (what is simlayout's, the arguments of the program that it runs): all after the program's path. None
-    where it runs no program.
+    """A command line as (what is simlayout's, the arguments of the program that it runs): all after the program's path, or
+    its name behind -m. None where it runs no program.
 
     >>> program_words(["run", "--quiet", "a.py", "--size", "4"])
     (['run', '--quiet', 'a.py'], ['--size', '4'])
+    >>> program_words(["run", "-m", "package.module", "--size", "4"])
+    (['run', '-m', 'package.module'], ['--size', '4'])
     >>> program_words(["run", "a.ptx", "--grid", "4"])
     (['run', 'a.ptx', '--grid', '4'], None)
     """
-    at = next((i for i, word in enumerate(words) if word.lower().endswith(".py") and not word.startswith("-")), None)
+    at = next((i for i, (before, word) in enumerate(zip(["", *words], words))
+               if before == "-m" or word.lower().endswith(".py") and not word.startswith("-")), None)
     if words[:1] != ["run"] or at is None:
         return words, None
     return words[:at + 1], words[at + 1:]

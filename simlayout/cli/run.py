@@ -8,6 +8,7 @@ EXAMPLES = """
     simlayout run nbody.py
     simlayout run --html report.html --strict game_of_life.py --size 64
     simlayout run --json report.json --hazards off -- kmeans.py
+    simlayout run -m package.simulation --steps 100
     simlayout run transpose.ptx --grid 2,2 --block 32,8 --arg A=f32[64,64]:normal --arg C=f32[64,64] --arg 64
     simlayout run transpose.ptx --grid 1 --block 32,8 --arg A=f32[32,32]:arange --arg C=f32[32,32] --arg 32 --lines ptx
     simlayout run gemm.ptx --entry matmul --grid 2,2 --block 128 --shared 65536 --seed 7 --arg A=f16[256,64]:normal \\
@@ -21,7 +22,8 @@ NOTES = run_program.NOTES + run_ptx.NOTES
 def describe(parser):
     """The parser of `simlayout run`."""
     parser.answer(run, EXAMPLES, NOTES)
-    parser.usage = "simlayout run [options] PROGRAM.py [its arguments]\n       simlayout run FILE.ptx [options]"
+    parser.usage = ("simlayout run [options] PROGRAM.py [its arguments]\n       simlayout run [options] -m MODULE "
+                    "[its arguments]\n       simlayout run FILE.ptx [options]")
     parser.add_argument("file", metavar="FILE", type=given_text,
                         help="a program in Python (.py), or PTX text; - reads PTX from stdin")
     parser.add_argument("--hazards", choices=("report", "raise", "off"), default="report",

@@ -31,6 +31,7 @@ PATIENCE = 1.0
 def add_options(group):
     """Adds the options that only programs take to a group of a parser; returns their names."""
     known = list(group._group_actions)
+    group.add_argument("-m", dest="module", action="store_true", help="FILE is the name of a module, as of `python -m`")
     group.add_argument("--html", metavar="FILE", help="write the report as one page for a browser")
     group.add_argument("--quiet", action="store_true", help="no report on stderr")
     add(group, "--strict")
@@ -46,11 +47,8 @@ def run(options):
     from simlayout.programs.numba_cuda import NumbaOnDevice
     from simlayout.programs.report import Report
 
-    if not os.path.isfile(options.file):
-        raise SimlayoutError(f"{options.file}: there is no such program" if not os.path.isdir(options.file) else
-                             f"{options.file} is a folder, not a program")
-    if not os.access(options.file, os.R_OK):
-        raise SimlayoutError(f"cannot read {options.file}: Permission denied")
+    if not options.module:
+        _check_readable(options.file)
     if options.json == STDIO:
         raise SimlayoutError("--json: stdout is the program's: name a file, as in --json report.json")
     if options.html is not None:
@@ -67,9 +65,17 @@ def run(options):
         numba = NumbaOnDevice(device)
     numba.__enter__()                                    # for good: what ends the program may still use the device
     with inherited(report.arch, options.hazards):
-        code = executed(options.file, options.arguments)
+        code = executed(options.file, options.arguments, options.module)
     _tell(options, report, code, device.memory.seen)
     return code or int(options.strict and bool(report.hazards or report.excess))
+
+
+def _check_readable(path):
+    if not os.path.isfile(path):
+        raise SimlayoutError(f"{path} is a folder, not a program" if os.path.isdir(path) else
+                             f"{path}: there is no such program")
+    if not os.access(path, os.R_OK):
+        raise SimlayoutError(f"cannot read {path}: Permission denied")
 
 
 NO_LAUNCH = ": only launches of Numba's kernels are counted, kernel[grid, block](...), and those of this process"
@@ -90,6 +96,8 @@ def _other_compiler(path):
     try:
         yield
     except SimlayoutError:
+        if not os.path.isfile(path):                     # the name of a module
+            raise
         with open(path, "rb") as file:
             found = re.search(rb"^\s*(?:import|from)\s+(triton|cupy)\b", file.read(), re.MULTILINE)
         if found is None:

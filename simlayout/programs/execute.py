@@ -6,6 +6,7 @@ import sys
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from io import open_code
 from pathlib import Path
 from types import ModuleType
@@ -16,14 +17,17 @@ INTERRUPTED = 130
 _OURS = str(Path(simlayout.__file__).parent) + os.sep
 
 
-def executed(path: str, arguments: Sequence[str] = ()) -> int:
-    """Runs the program at a path as `__main__`, with these arguments, and returns its exit code.
+def executed(path: str, arguments: Sequence[str] = (), is_module: bool = False) -> int:
+    """Runs the program at a path as `__main__`, with these arguments, and returns its exit code. is_module: the path is the
+    name of a module, which is run as `python -m` does.
 
     What it raises is told on stderr as Python tells it, without the frames of simlayout; Ctrl-C is 130.
     """
     given, path = path, os.path.abspath(path)
-    with _as_main(given, path, arguments) as module:
+    with _as_main(given, os.path.join(os.getcwd(), "") if is_module else path, arguments) as module:
         try:
+            if is_module:
+                path = _found(given, module)
             with open_code(path) as file:
                 code = compile(file.read(), path, "exec")
             exec(code, module.__dict__)
@@ -33,6 +37,23 @@ def executed(path: str, arguments: Sequence[str] = ()) -> int:
             _tell(error, path)
             return INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
     return 0
+
+
+def _found(name, main):
+    """The path of the module of a name, or of a package's `__main__`; `main` is told what it is."""
+    try:
+        spec = find_spec(name)
+        if spec is not None and spec.submodule_search_locations is not None:
+            spec = find_spec(f"{name}.__main__")
+    except ModuleNotFoundError as error:
+        if not f"{name}.".startswith(f"{error.name}."):  # one that a package of it imports
+            raise
+        spec = None
+    if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
+        raise SystemExit(f"simlayout: -m {name}: there is no such module, or it is none in Python")
+    vars(main).update(__file__=spec.origin, __spec__=spec, __package__=spec.parent, __loader__=spec.loader)
+    sys.argv[0] = spec.origin
+    return spec.origin
 
 
 @contextmanager

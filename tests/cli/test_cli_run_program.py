@@ -254,6 +254,7 @@ def test_python_processes_of_a_program_have_a_simulated_gpu_that_is_not_in_the_r
     (["--html", "nowhere/r.html", "tile.py"], "nowhere: make it first"),
     (["--html", "r.pdf", "tile.py"], "cannot write r.pdf: name a file that ends in .html"),
     (["--grid", "4", "tile.py"], "--grid is an option of PTX; a program's own options follow its path"),
+    (["-m"], "the following arguments are required: FILE"), (["kernel.ptx", "-m"], "-m is an option of a program in Python"),
     (["--strict", "kernel.ptx"], "--strict is an option of a program in Python, FILE.py"),
     (["--quite", "tile.py"], "unrecognized arguments: --quite (did you mean --quiet?)")])
 def test_what_cannot_be_run_is_one_line_and_2(words, fault, folder, capsys):
@@ -265,9 +266,23 @@ def test_what_cannot_be_run_is_one_line_and_2(words, fault, folder, capsys):
 @pytest.mark.parametrize("words, own, given", [
     (["run", "a.py"], ["run", "a.py"], []), (["run", "a.py", "b.py", "--", "-x"], ["run", "a.py"], ["b.py", "--", "-x"]),
     (["run", "A.PY", "x"], ["run", "A.PY"], ["x"]),
+    (["run", "-m", "a.b", "-m", "c.py"], ["run", "-m", "a.b"], ["-m", "c.py"]),
     (["run", "a.ptx"], ["run", "a.ptx"], None), (["check", "a.py"], ["check", "a.py"], None), ([], [], None)])
 def test_all_behind_the_program_is_the_programs(words, own, given):
     assert program_words(words) == (own, given)
+
+
+@pytest.mark.parametrize("name, runs, told", [
+    ("package", "package.__main__ package", ""), ("package.part", "package.part package", ""),
+    ("package.none", "", "-m package.none: there is no such module"), ("math", "", "-m math: there is no such module")])
+def test_a_module_runs_as_python_runs_it_with_m(name, runs, told, folder):
+    (folder / "package").mkdir()
+    (folder / "package" / "__init__.py").write_text("import sys")
+    for file in ("__main__", "part"):
+        (folder / "package" / f"{file}.py").write_text("from . import sys\nif __name__ == '__main__':\n"
+                                                       "    print(__spec__.name, __package__, sys.argv[1:], sys.path[0])")
+    code, out, error = ran("--quiet", "-m", name, "--size", "4")
+    assert (code, out) == ((0, f"{runs} ['--size', '4'] {folder}\n") if runs else (1, "")) and told in error
 
 
 # ---- the guide ---------------------------------------------------------------------------------------------------------
