@@ -210,6 +210,9 @@ def text(report: Report) -> str:
     return "\n\n".join([*blocks, *filter(None, [given_up(report)]), summary(report)])
 
 
+SOURCELESS = "<text>"
+"""The file of instructions whose PTX names no source for them, as of those by which Numba notes an exception."""
+
 UNDECLARED = ("no edit is proposed: the excess is in dynamic shared memory, whose shape is in the index expressions, or in "
               "arrays whose declaration is not known")
 
@@ -233,6 +236,7 @@ def summary(report: Report) -> str:
 def _kernel(kernel):
     yield f"{kernel.name}: {launches_text(kernel)}"
     lines = [line for line in kernel.lines if line.instructions or line.sectors]
+    lines = [line for line in lines if line.file != SOURCELESS] or lines
     for file in dict.fromkeys(line.file for line in lines):
         yield f"  {shown_path(file)}"
         yield "  " + FORM.format(*HEAD)
@@ -298,7 +302,7 @@ def uncoalesced(kernel: Kernel) -> list[Line]:
 
 def uncoalesced_lines(kernel: Kernel) -> list[str]:
     """What is told of the worst of them."""
-    several = len({line.file for line in kernel.lines if line.instructions or line.sectors}) > 1
+    several = len({line.file for line in kernel.lines if line.instructions or line.sectors} - {SOURCELESS}) > 1
     return [f"{f'{basename(line.file)}, ' * several}{uncoalesced_text(line)}" for line in uncoalesced(kernel)[:MOST_NAMED]]
 
 

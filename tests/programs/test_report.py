@@ -72,6 +72,19 @@ def test_a_kernel_is_called_what_its_source_calls_it_in_whatever_letters():
     assert reported(tröpfchen_图, np.zeros(128))[1].startswith("tröpfchen_图: 1 launch")
 
 
+def test_what_numba_does_to_note_an_exception_is_no_line_of_the_report():
+    @cuda.jit(debug=True, opt=False)
+    def gather(source, out):
+        if source[0] < 0:
+            raise ValueError("negative")
+        out[cuda.grid(1)] = source[0]
+
+    report = Report("sm_90", hazards=False)
+    with pytest.raises(ValueError, match="negative"):
+        sl.simulate(gather, hazards="off", told=report.add)[1, 128](np.full(1, -1.0), np.zeros(128))
+    assert "<text>" not in text(report) and "source[0] < 0" in text(report)
+
+
 def test_lines_of_a_library_come_behind_the_users_and_are_not_blamed():
     from numba.cuda import random
 
