@@ -356,7 +356,7 @@ def test_how_many_counts_of_unseen_kernels_are_equal():
     counts = [pair for kernel in kernels for pair in kernel["wavefronts"].values()]
     other = [kernel for kernel in kernels if kernel["result"] == "other"]
     equal = sum(ours == theirs for ours, theirs in counts)
-    says("ptx", f"it ran {len(kernels)} kernels of others", f"{equal} of {len(counts):,} are since")
+    says("accuracy", f"it ran {len(kernels)} kernels of others", f"{equal} of {len(counts):,} are since")
     assert len(other) == 3
 
 
@@ -364,7 +364,7 @@ def test_how_many_counts_of_kernels_of_other_compilers_are_equal():
     kernels = json.loads((DATA / "h200_other_compilers.json").read_text())["kernels"]
     counts = [pair for kernel in kernels for pair in kernel["wavefronts"].values()]
     equal = sum(theirs == ours for theirs, ours in counts)
-    says("ptx", f"it ran {len(kernels)} kernels of compilers", f"{equal} of {len(counts)} counts were equal at once")
+    says("accuracy", f"it ran {len(kernels)} kernels of compilers", f"{equal} of {len(counts)} counts were equal at once")
     why = [kernel["why"] for kernel in kernels if kernel["result"] == "other"]
     assert len(why) == 6 and len({kernel["compiler"] for kernel in kernels}) == 5
 
@@ -375,7 +375,7 @@ def test_how_many_counts_of_kernels_of_more_compilers_are_equal():
               for name, (theirs, ours) in kernel["wavefronts"].items()]
     equal = sum(theirs == ours for theirs, ours, _ in counts)
     since = sum(theirs == now for theirs, _, now in counts)
-    says("ptx", f"Of {len(kernels)} kernels of ten more", f"{equal} of {len(counts)} counts were equal at once",
+    says("accuracy", f"Of {len(kernels)} kernels of ten more", f"{equal} of {len(counts)} counts were equal at once",
          f"{since} are since, and all results but three")
     why = [kernel["why"] for kernel in kernels if kernel["result"] == "other"]
     assert len(why) == 3 and len({kernel["compiler"] for kernel in kernels}) == 10
