@@ -288,7 +288,7 @@ def _launch(entry, options):
 
 def _text(entry, options, trace, arrays, changed, wrong, saved, mends):
     from simlayout.programs.device import Launched
-    from simlayout.programs.report import Kernel, mend_lines, uncoalesced_lines
+    from simlayout.programs.report import UNDECLARED, Kernel, mend_lines, uncoalesced_lines
 
     told, kernel = _launch(entry, options), Kernel(entry.called)
     kernel.add(Launched(entry.called, told["grid"], told["block"], options.shared, 0.0, trace))
@@ -303,6 +303,8 @@ def _text(entry, options, trace, arrays, changed, wrong, saved, mends):
         lines += ["", *map(fit, mend_lines(mend))]
     if trace.total().excess and {c.file for c in trace.lines} == {entry.module.syntax.path}:
         lines += ["", fit("no edit is proposed: this PTX does not name the lines of its source (nvcc -lineinfo)")]
+    elif trace.total().excess and not mends:
+        lines += ["", fit(UNDECLARED)]
     counted = [f"{name} {n}" for name, n in trace.totals().items() if n]
     lines += ["", field("wavefronts", ", ".join(counted) or "none of loads and stores of shared memory")]
     for name, array in arrays.items():

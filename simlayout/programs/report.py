@@ -213,8 +213,8 @@ def text(report: Report) -> str:
 SOURCELESS = "<text>"
 """The file of instructions whose PTX names no source for them, as of those by which Numba notes an exception."""
 
-UNDECLARED = ("no edit is proposed: the excess is in dynamic shared memory, whose shape is in the index expressions, or in "
-              "arrays whose declaration is not known")
+UNDECLARED = ("no edit is proposed: the excess is of copies by cp.async, in dynamic shared memory, whose shape is in the "
+              "index expressions, or in arrays whose declaration is not known")
 
 
 def given_up(report):

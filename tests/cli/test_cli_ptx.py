@@ -245,6 +245,13 @@ def test_ptx_that_names_no_lines_is_told_what_an_edit_needs(capsys, folder):
     assert sentence in printed(capsys, *words) and sentence not in printed(capsys, *TRANSPOSED)
 
 
+def test_excess_of_arrays_that_are_not_declared_in_sight_is_told_to_get_no_edit(capsys, folder):
+    sentence = "no edit is proposed: the excess is of copies by cp.async, in dynamic shared memory"
+    assert sentence not in printed(capsys, *TRANSPOSED)
+    (folder / "transpose.cu").unlink()
+    assert sentence in printed(capsys, *TRANSPOSED)
+
+
 def test_what_functions_of_headers_cost_stands_beside_the_calls_in_the_kernel(capsys, folder):
     store = ".loc 2 7 1, function_name $L, inlined_at {}\nst.shared.b32 [tile+{}], %r1;"
     nested = ".loc 2 9 1, function_name $L, inlined_at 1 4 1"
