@@ -146,16 +146,33 @@ def _dot(modifiers, kind, a, b, c):
     return cut(total, "s32")
 
 
-def _differences(size):
-    """vabsdiff4, vabsdiff2: of pieces of so many bits."""
-    def differences(modifiers, kind, a, b, c):
-        pieces = [[x >> by & (1 << size) - 1 for by in range(0, 32, size)] for x in (a, b)]
-        if modifiers[1] == "s32":
-            pieces = [[x - (x >> size - 1 << size) for x in side] for side in pieces]
-        apart = [abs(x - y) for x, y in zip(*pieces)]
-        return cut(c + sum(apart), "u32") if "add" in modifiers else sum(x << size * i for i, x in enumerate(apart))
+VIDEO = {"add": lambda x, y: x + y, "sub": lambda x, y: x - y, "absdiff": lambda x, y: abs(x - y), "min": min, "max": max,
+         "avrg": lambda x, y: x + y + (x + y >= 0) >> 1}
 
-    return differences
+
+def _video(name, size):
+    """vadd4 and the like, of pieces of so many bits: type of the result, but of vset, types of a and b, what else."""
+    def pieces(x, kind):
+        return [integer(x >> by & (1 << size) - 1, f"{kind[0]}{size}") for by in range(0, 32, size)]
+
+    def made(modifiers, kind, a, b, c=0):
+        result, *types = ("u32", *modifiers[:2]) if name == "set" else modifiers[:3]
+        rest, pairs = modifiers[len(types) + (name != "set"):], zip(*map(pieces, (a, b), types))
+        if name in ("shl", "shr"):
+            shifted = int.__lshift__ if name == "shl" else int.__rshift__
+            to = [shifted(x, y & 31 if rest[0] == "wrap" else min(y, 32)) for x, y in pairs]
+        else:
+            to = [int(COMPARE[rest[0]](x, y)) if name == "set" else VIDEO[name](x, y) for x, y in pairs]
+        if "sat" in rest:
+            to = [clamp(x, f"{result[0]}{size}") for x in to]
+        if rest and rest[-1] == "add":
+            return cut(c + sum(to), "u32")
+        whole = sum((x & (1 << size) - 1) << size * i for i, x in enumerate(to))
+        if rest and rest[-1] in ("min", "max"):
+            return cut(VIDEO[rest[-1]](integer(whole, result), integer(c, result)), result)
+        return whole
+
+    return made
 
 
 def _find(modifiers, kind, a):
@@ -253,7 +270,8 @@ INTEGERS = {
     "subc": lambda m, kind, *x: _add(m, kind, *x, sign=-1), "mul": _mul, "mad": _mad, "madc": _mad, "mul24": _mul24,
     "mad24": _mul24, "sad": _sad, "div": _div, "rem": _rem, "min": _extreme(min), "max": _extreme(max),
     "abs": lambda m, kind, a: cut(abs(integer(a, kind)), kind), "neg": lambda m, kind, a: cut(-integer(a, kind), kind),
-    "dp4a": _dot, "dp2a": _dot, "vabsdiff4": _differences(8), "vabsdiff2": _differences(16),
+    "dp4a": _dot, "dp2a": _dot,
+    **{f"v{name}{n}": _video(name, 32 // int(n or 1)) for n in ("", 2, 4) for name in (*VIDEO, "set", "shl", "shr")},
     "popc": lambda m, kind, a: a.bit_count(),
     "clz": lambda m, kind, a: width(kind) - a.bit_length(), "bfind": _find,
     "brev": lambda m, kind, a: int(f"{a:0{width(kind)}b}"[::-1], 2), "fns": _fns, "bfe": _bfe, "bfi": _bfi, "bmsk": _bmsk,

@@ -304,7 +304,7 @@ def dot(bytes_signed_a: bool, bytes_signed_b: bool, mode: str = "") -> Callable:
     shifts = tuple(U64(width * i) for i in range(32 // width))
     first = 16 if mode == "hi" else 0
     bytes_b = tuple(U64(first + 8 * i) for i in range(32 // width))
-    pick_a, pick_b = _piece(width, bytes_signed_a), _piece(8, bytes_signed_b)
+    pick_a, pick_b = piece_of(width, bytes_signed_a), piece_of(8, bytes_signed_b)
 
     if mode:
         def two(a, b, c):
@@ -320,35 +320,7 @@ def dot(bytes_signed_a: bool, bytes_signed_b: bool, mode: str = "") -> Callable:
 
 
 @cache
-def absolute_differences(width: int, is_signed: bool, summed: bool) -> Callable:
-    """vabsdiff4 and vabsdiff2: |a - b| of each piece of so many bits of a and b, or (summed) c + all of them. a, b: b32; c:
-    u64.
-
-    >>> [hex(absolute_differences(8, False, summed)(U64(0x05FF0003), U64(0x03000001), U64(1))) for summed in (False, True)]
-    ['0x2ff0002', '0x104']
-    """
-    shifts, pick = tuple(U64(width * i) for i in range(32 // width)), _piece(width, is_signed)
-
-    def apart(a, b, by):
-        return U64(np.abs(pick(a, by) - pick(b, by)))
-
-    def side_by_side(a, b, c):
-        made = apart(a, b, shifts[0])
-        for by in shifts[1:]:
-            made = made | apart(a, b, by) << by
-        return made
-
-    def total(a, b, c):
-        made = c
-        for by in shifts:
-            made = made + apart(a, b, by)
-        return made
-
-    return total if summed else side_by_side
-
-
-@cache
-def _piece(width, is_signed):
+def piece_of(width, is_signed):
     """A piece of a b32, as int64."""
     ones, sign = BITS[width], U64(1 << (width - 1) if is_signed else 0)
 

@@ -6,8 +6,8 @@ _SURFACES = ("suld sust sured suq", "no surfaces", "read and write the array thr
 _STACK = ("alloca stacksave stackrestore", "no local memory of a size that a thread tells", "give the array a constant size")
 _SEVERAL = ("multimem", "one GPU, and no multicast objects of several",
             "add in the memory of one GPU (red, atom), and load from there")
-_VIDEO = ("vadd vsub vabsdiff vmin vmax vshl vshr vmad vset vadd2 vsub2 vavrg2 vmin2 vmax2 vset2 "
-          "vadd4 vsub4 vavrg4 vmin4 vmax4 vset4", "no video instructions but vabsdiff2 and vabsdiff4",
+_VIDEO = ("vadd vsub vabsdiff vmin vmax vshl vshr vmad vset vadd2 vsub2 vabsdiff2 vavrg2 vmin2 vmax2 vset2 "
+          "vadd4 vsub4 vabsdiff4 vavrg4 vmin4 vmax4 vset4", "no vmad or vset, and no video instructions that name pieces",
           "call CUDA's function for it (__vadd4), or write plain C")
 
 _ROWS = {opcode: (lacks, instead) for opcodes, lacks, instead in (_TEXTURES, _SURFACES, _STACK, _SEVERAL, _VIDEO)

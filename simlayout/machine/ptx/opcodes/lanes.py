@@ -13,12 +13,13 @@ from simlayout.machine.ptx.opcodes import (
     lanes_floats,
     lanes_halves,
     lanes_integers,
+    lanes_video,
 )
 from simlayout.machine.ptx.opcodes.forms import Form
 from simlayout.machine.ptx.opcodes.lacking import told
 
-TABLES: tuple[Form, ...] = (lanes_integers.FORMS + lanes_bits.FORMS + lanes_compare.FORMS + lanes_floats.FORMS
-                            + lanes_halves.FORMS + lanes_convert.FORMS)
+TABLES: tuple[Form, ...] = (lanes_integers.FORMS + lanes_video.FORMS + lanes_bits.FORMS + lanes_compare.FORMS
+                            + lanes_floats.FORMS + lanes_halves.FORMS + lanes_convert.FORMS)
 """All rows."""
 
 FORMS: dict[str, tuple[Form, ...]] = {}

@@ -5,7 +5,6 @@ from simlayout.machine.arithmetic import integers as i
 from simlayout.machine.ptx.opcodes.forms import Form, kind, of
 
 _INTEGER, _EXTENDED = "Integer Arithmetic Instructions", "Extended-Precision Integer Arithmetic Instructions"
-_VIDEO = "SIMD Video Instructions"                       # of all lanes: what CUDA's functions are made of
 
 
 def _row(text, results, sources, build, section=_INTEGER, target="sm_75", **slots):
@@ -68,9 +67,6 @@ FORMS = (
            lambda m, name=name: i.packed_16(i.extreme(name, m.relu), True), target="sm_90") for name in ("min", "max")),
     _row("dp4a.A.B", "s32", "b32 b32 s32", lambda m: i.dot(_signed(m.A), _signed(m.B)), **_SIGNS),
     _row("dp2a.MODE.A.B", "s32", "b32 b32 s32", lambda m: i.dot(_signed(m.A), _signed(m.B), m.MODE), MODE="lo hi", **_SIGNS),
-    *(_row(f"vabsdiff{n}.u32.{t}.{t}{{.add}}", "u32", "b32 b32 u32", section=_VIDEO,
-           build=lambda m, n=n, t=t: i.absolute_differences(32 // n, _signed(t), m.add))
-      for n in (4, 2) for t in ("u32", "s32")),
     # Sums and differences of signed types have the carry of their bits.
     _carry("add.cc.WORD", "UW cc", "UW UW", lambda m: c.sum_with_carry(_width(m), False, True)),
     _carry("addc.WORD", "UW", "UW UW cc", lambda m: c.sum_with_carry(_width(m), True, False)),
