@@ -136,6 +136,7 @@ class ObjectCode:
     """cuda.core.ObjectCode: PTX that is loaded on a device when its first kernel is asked for. texts: of what is linked."""
 
     device: SimulatedDevice                              # of each subclass
+    ltoir = b""
 
     def __init__(self, texts: Sequence[str], name: str = ""):
         self.texts, self.name, self.code_type = tuple(texts), name, "ptx"
@@ -154,7 +155,14 @@ class ObjectCode:
         return cls([], name)
 
     from_cubin, from_fatbin = _refuses("a cubin of machine code"), _refuses("a fat binary of machine code")
-    from_object, from_ltoir = _refuses("an object file of machine code"), _refuses("LTO-IR")
+    from_object = _refuses("an object file of machine code")
+
+    @classmethod
+    def from_ltoir(cls, data: bytes, name: str = "", **_: Any) -> "ObjectCode":
+        """Of LTO-IR, of which a Linker makes PTX."""
+        made = cls([], name)
+        made.ltoir = bytes(data)
+        return made
 
     def __reduce__(self):
         return unpickled, (self.texts, self.name)
@@ -203,7 +211,9 @@ class Linker:
     def link(self, kind: str) -> ObjectCode:
         """All of them as one ObjectCode."""
         first = self._codes[0]
-        return type(first)([text for code in self._codes for text in code.texts], first.name)
+        texts = [text for code in self._codes for text in code.texts]
+        parts = [code.ltoir for code in self._codes if code.ltoir]
+        return type(first)(texts + ([optimized(parts, first.device.arch)] if parts else []), first.name)
 
     def get_info_log(self) -> str:
         """Nothing to tell."""
@@ -213,6 +223,26 @@ class Linker:
 
     def close(self) -> None:
         """Nothing is held."""
+
+
+def optimized(parts: Sequence[bytes], arch: str) -> str:
+    """The PTX that nvJitLink makes of LTO-IR. Raises MachineError with what it says where it cannot."""
+    from cuda.bindings import nvjitlink
+
+    handle = nvjitlink.create(4, ["-lto", "-ptx", "-lineinfo", f"-arch={arch}"])
+    try:
+        for number, part in enumerate(parts):
+            nvjitlink.add_data(handle, nvjitlink.InputType.LTOIR, part, len(part), f"part {number}")
+        nvjitlink.complete(handle)
+        text = bytearray(nvjitlink.get_linked_ptx_size(handle))
+        nvjitlink.get_linked_ptx(handle, text)
+    except nvjitlink.nvJitLinkError as error:
+        told = bytearray(nvjitlink.get_error_log_size(handle))
+        nvjitlink.get_error_log(handle, told)
+        raise MachineError(f"nvJitLink cannot link this LTO-IR: {_text(bytes(told)) or error}") from None
+    finally:
+        nvjitlink.destroy(handle)
+    return _text(bytes(text))
 
 
 class LinkerOptions:

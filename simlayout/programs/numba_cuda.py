@@ -69,7 +69,8 @@ def replacements(device: SimulatedDevice) -> dict[str, dict[str, Any]]:
         "Codegen": {"magic_tuple": wraps(magic)(lambda self: (*magic(self), "simulated"))},    # a GPU must not find PTX
         "dispatcher": launch,
         "Kernel": _kernel_names(dispatcher, device),
-        "Code": {"get_lto_ptx": _no_lto, "get_cufunc": _per_device(codegen.CUDACodeLibrary.get_cufunc, binding)},
+        "Code": {"get_lto_ptx": _no_lto, "get_cufunc": _per_device(codegen.CUDACodeLibrary.get_cufunc, binding)}
+        | _with_lto_ir(codegen.CUDACodeLibrary),
         "memory_management.nrt": launch,
         "rtsys": {"_memsys_module": None, "_memsys": None, "_initialized": False},
         "core.config": {"CUDA_LOW_OCCUPANCY_WARNINGS": 0},               # of a GPU that is not there
@@ -129,6 +130,29 @@ def _per_device(load, binding):
                 setattr(self, name, value)
 
     return get_cufunc
+
+
+def _with_lto_ir(code):
+    """Of numba-cuda's class of compiled code: a kernel that is linked with LTO-IR, as those of cuda.coop are, becomes LTO-IR
+    itself, and both are optimized together, as for a GPU."""
+    link_all, get_ltoir = unwrap(code._link_all), unwrap(code.get_ltoir)
+    kind = import_module("numba.cuda.cudadrv.linkable_code").LTOIR
+
+    @wraps(link_all)
+    def linked(self, linker, *args, **options):
+        linker.lto = any(isinstance(part, kind) or str(part).endswith(".ltoir") for part in self._linking_files)
+        return link_all(self, linker, *args, **options)
+
+    @wraps(get_ltoir)
+    def named(self, cc=None):
+        kept = self.llvm_strs          # NVRTC's LTO-IR says 1 (error), and no other will do
+        self._llvm_strs = [text.replace('i32 2, !"Debug Info Version"', 'i32 1, !"Debug Info Version"') for text in kept]
+        try:
+            return get_ltoir(self, cc)
+        finally:
+            self._llvm_strs = kept
+
+    return {"_link_all": linked, "get_ltoir": named}
 
 
 def _no_registers(kernel):

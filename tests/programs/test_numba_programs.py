@@ -11,9 +11,11 @@ from multiprocessing import get_context
 
 import numpy as np
 import pytest
+from cuda.bindings import nvrtc
 from numba import cuda, float32, float64, guvectorize, int64, types, vectorize
 from numba.cuda.cudadrv.error import CudaDriverError
 
+import simlayout as sl
 from simlayout.errors import MachineError
 from simlayout.programs.children import inherited
 from simlayout.programs.device import SimulatedDevice
@@ -47,6 +49,31 @@ def test_cuda_cpp_that_is_linked_as_source_is_compiled_without_a_gpu():
     values = np.arange(40, dtype=np.int32)
     kernel[1, 40](values)
     assert (values == 2 * np.arange(40)).all()
+
+
+def lto_ir(source):
+    """What NVRTC makes of CUDA C++, as cuda.coop asks for it."""
+    _, program = nvrtc.nvrtcCreateProgram(source.encode(), b"code.cu", 0, [], [])
+    nvrtc.nvrtcCompileProgram(program, 3, [b"-dlto", b"-rdc=true", b"--gpu-architecture=compute_90"])
+    made = bytearray(nvrtc.nvrtcGetLTOIRSize(program)[1])
+    nvrtc.nvrtcGetLTOIR(program, made)
+    return bytes(made)
+
+
+def test_lto_ir_is_optimized_with_the_kernel_and_its_lines_are_named():
+    source = """extern "C" __device__ int behind(int *out, int x) {
+        __shared__ int s[64]; s[threadIdx.x] = x; __syncthreads(); *out = s[(threadIdx.x + 1) % 64]; return 0; }"""
+    behind = cuda.declare_device("behind", "int32(int32)", link=cuda.LTOIR(lto_ir(source), name="behind.ltoir"))
+
+    @cuda.jit
+    def kernel(values):
+        values[cuda.threadIdx.x] = behind(values[cuda.threadIdx.x])
+
+    values = np.arange(64, dtype=np.int32)
+    trace = sl.simulate(kernel)[1, 64](values)
+    assert (values == np.roll(np.arange(64), -1)).all()
+    assert trace.totals()["ld"] == trace.totals()["st"] == 2
+    assert {count.line for count in trace.lines} == {2}
 
 
 def test_cuda_cpp_that_does_not_compile_is_an_error_with_the_compilers_words():
