@@ -40,7 +40,25 @@ FREE = {
     "a result that is used": "{first} AGAIN: " + LOOP + "st.global.u32 [%rd2+8], %r2;",
 }
 
+HALF = """
+{first} {also}
+and.b32 %r3, %r2, 0xffff0000;
+AGAIN: or.b32 %r4, %r3, {mine};
+or.b32 %r5, %r3, %r1;
+atom.{space}.cas.b32 %r6, [{place}], %r4, %r5;
+setp.eq.u32 %p2, %r6, %r4;
+@%p2 bra DONE;
+and.b32 %r6, %r6, 0xffff0000;
+setp.ne.u32 %p2, %r6, %r3;
+mov.u32 %r3, %r6;
+@%p2 bra AGAIN;
+DONE:
+"""
+FREE["two bytes of a word, as LLVM swaps them"] = HALF.replace("{also}", "").replace("{mine}", "0")
+
 TOLD = {
+    "two bytes of a word whose others are looked at too":
+        HALF.replace("{also}", "add.u32 %r7, %r2, 1;").replace("{mine}", "%r7"),
     "a value that is stored": "{first} st.global.u32 [%rd2+8], %r2; AGAIN: " + LOOP,
     "what is made of it is stored": "{first} AGAIN: " + LOOP.replace("{behind}", "st.global.u32 [%rd2+8], %r3;"),
     "a way on which it is stored":

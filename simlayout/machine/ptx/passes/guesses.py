@@ -5,7 +5,8 @@ atomics of its own. PTX calls its first read a race with the other threads' atom
 it reads: if that is no longer there, the loop goes round again. So it counts as a relaxed load, which may meet atomics.
 
 A load is such a guess if on all ways from it to the compare-and-swap its value is only computed with and compared, and at
-least one of them has the value itself as what is expected.
+least one of them has the value itself as what is expected. So has a compare-and-swap of a byte, or of two, which LLVM makes
+one of a word: it expects the other bytes as they were, `(old & others) | mine`, and nothing else is done with `old`.
 """
 
 from collections.abc import Iterator
@@ -66,15 +67,17 @@ class _Flow:
     def is_guess(self, load):
         """Whether the load at a place is one."""
         target, place = self._body[load].operands[0], self._known.place(self._body[load].operands[1])
+        part = self._part(target.name, load)
+        first = frozenset({target.name if part is None else self._body[part].operands[0].name})
         found, seen = False, {}
-        todo = [(load + 1, frozenset({target.name}), frozenset({target.name}))]
+        todo = [((load if part is None else part) + 1, first, first)]
         while todo:
             at, same, made = todo.pop()                  # registers that have the value; these, and what is made of it
             before = seen.get(at, (same, made))
             same, made = same & before[0], made | before[1]
             if at == len(self._body) or not made or (same, made) == seen.get(at):
                 continue
-            seen[at], statement = (same, made), self._body[at]
+            seen[at], statement, before_it = (same, made), self._body[at], same
             if isinstance(statement, syntax.Instruction):
                 checked = (_swaps(statement) and made.intersection(_data(statement))
                            and self._known.place(statement.operands[1]) == place)
@@ -87,8 +90,17 @@ class _Flow:
                 if passed is None:
                     return False
                 same, made = passed
+                if part is not None and statement.opcode == "or" and before_it.intersection(_data(statement)):
+                    same |= set(defined(statement))
             todo += [(to, same, made) for to in self._next(at, statement)]
         return found
+
+    def _part(self, name, load):
+        """The place of an `and` right behind a load that alone reads what it loads; None where there is none."""
+        reads = [at for at, one in enumerate(self._body)
+                 if isinstance(one, syntax.Instruction) and name in registers_read(one)]
+        masks = reads == [load + 1] and self._body[load + 1].opcode == "and" and self._body[load + 1].guard is None
+        return load + 1 if masks else None
 
     def _next(self, at, statement) -> Iterator[int]:
         opcode = getattr(statement, "opcode", "")
