@@ -32,6 +32,10 @@ from simlayout.progress import Console
 ALIGNMENT = 512
 """Of what is allocated, in bytes, as cudaMalloc's is (seen on an H100 and an H200)."""
 
+LEAST_APART, MOST_APART = 1 << 12, 1 << 16
+"""Bytes behind an allocation that are no other one's: as many as it has itself, between these. So an index that leaves an
+array by a row or two is outside all of them."""
+
 MOST_ASKED = 64
 """Answers that are kept of what lies at some addresses: many launches pass the same arrays again and again."""
 
@@ -77,11 +81,11 @@ class DeviceMemory:
     def allocate(self, nbytes: int) -> int:
         """The address of nbytes new bytes, which are 0xFF: a read of what was never written shows. Those of more than
         MOST_FILLED are 0, and take room in this process only where they are touched."""
-        room = np.zeros(nbytes + ALIGNMENT, np.uint8)
+        room = np.zeros(nbytes + ALIGNMENT + min(max(nbytes, LEAST_APART), MOST_APART), np.uint8)
+        first = -room.ctypes.data % ALIGNMENT
         if nbytes <= MOST_FILLED:
-            room.fill(0xFF)
-        start = room.ctypes.data
-        return self.adopt(-(-start // ALIGNMENT) * ALIGNMENT, nbytes, room)
+            room[first:first + nbytes] = 0xFF
+        return self.adopt(room.ctypes.data + first, nbytes, room)
 
     def adopt(self, address: int, nbytes: int, owner: Any = None) -> int:
         """Makes memory of this process the device's too; returns its address. owner: kept as long as the memory is."""

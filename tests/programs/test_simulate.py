@@ -12,7 +12,7 @@ from tiers import sweep_but
 
 import simlayout as sl
 from simlayout.errors import AddressError, HazardError, MachineError
-from simlayout.programs.device import SimulatedDevice
+from simlayout.programs.device import DeviceMemory, SimulatedDevice
 from simlayout.programs.numba_cuda import NumbaOnDevice
 
 pytestmark = pytest.mark.filterwarnings("ignore::numba.core.errors.NumbaWarning")
@@ -236,6 +236,13 @@ def test_what_lies_outside_an_array_is_told_with_the_argument_by_position_and_na
         sl.simulate(shifted)[1, 32](np.zeros(64), out)
 
 
+@pytest.mark.parametrize("nbytes, apart", [(4, 4096), (8192, 8192), (1 << 20, 1 << 16)])
+def test_what_lies_a_row_behind_an_array_is_in_no_other_one(nbytes, apart):
+    memory = DeviceMemory()
+    starts = sorted(memory.allocate(nbytes) for _ in range(16))
+    assert all(memory.extent(start + nbytes + apart - 1) is None for start in starts)
+
+
 def test_numba_is_as_before_after_a_simulation():
     from numba.cuda.cudadrv import devices, driver
 
@@ -271,7 +278,7 @@ LEFT = """
 import sys
 import numpy as np
 from numba import cuda
-from simlayout.programs.device import SimulatedDevice
+from simlayout.programs.device import DeviceMemory, SimulatedDevice
 from simlayout.programs.numba_cuda import NumbaOnDevice
 
 @cuda.jit
