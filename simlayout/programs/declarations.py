@@ -64,7 +64,8 @@ class Declaration:
 
     def padded(self, shape: tuple[int, ...], dim: int, by: int) -> tuple[Replacement, ...]:
         """The declaration with `by` more elements along a dimension, as a number: Numba takes no sums there. shape: as it
-        is."""
+        is. Raises NoEdit where the array's length there is asked for, or an index counts from its end."""
+        self._check_length(dim)
         node, new = self._shape(), tuple(n + by * (i == dim) for i, n in enumerate(shape))
         if isinstance(node, ast.Tuple) and len(node.elts) == len(shape):
             return (self._in_place_of(node.elts[dim], str(new[dim])),)
@@ -73,14 +74,15 @@ class Declaration:
     def stands_for(self, shape: tuple[int, ...], dim: int, by: int) -> str:
         """What the number in the place of a name is after `padded`, because it does not follow when the name changes; or
         ""."""
-        node = self._shape()
+        node, told = self._shape(), []
         if isinstance(node, ast.Tuple):
             node = node.elts[dim] if len(node.elts) == len(shape) else node
-        elif len(shape) > 1:
-            return ""
-        if not isinstance(node, ast.Name | ast.Attribute):
-            return ""
-        return f"{shape[dim] + by} is {self._text(node)} + {by}: Numba takes no sums there"
+        if isinstance(node, ast.Name | ast.Attribute) and (len(shape) == 1 or node is not self._shape()):
+            told.append(f"{shape[dim] + by} is {self._text(node)} + {by}: Numba takes no sums there")
+        whole = sorted({line for line, parts in self._uses() if len(parts) <= dim})
+        if whole:
+            told.append(f"right if what gets {self.name} on line {whole[0]} does not ask for its shape")
+        return "; ".join(told)
 
     def swizzled(self, shape: tuple[int, ...], shift: int) -> tuple[Replacement, ...]:
         """All last indices x as x ^ (y >> shift), y the index before it, cut to the last dimension."""
@@ -108,6 +110,30 @@ class Declaration:
                 return keyword.value
         return self._call.args[0]
 
+    def _uses(self):
+        """(line, the nodes of all indices) of each use of the array: t, t[i], t[i, j], t[i][j] and atomics."""
+        inner = set()
+        for node in ast.walk(self._function):            # what holds a node comes before it
+            base, parts = node, []
+            while isinstance(base, ast.Subscript):
+                parts, base = [*_parts(base.slice), *parts], base.value
+                inner.add(id(base))
+            if isinstance(node, ast.Call) and len(node.args) > 1 and _is_atomic(node.func):
+                base, parts = node.args[0], _parts(node.args[1])
+                inner.add(id(base))
+            if id(node) not in inner and self._is_it(base) and isinstance(base.ctx, ast.Load):
+                yield node.lineno, parts
+
+    def _check_length(self, dim):
+        for node in ast.walk(self._function):
+            asked = node.args[:1] if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "len" else [
+                node.value] if isinstance(node, ast.Attribute) and node.attr in ("shape", "size") else []
+            if any(map(self._is_it, asked)):
+                raise NoEdit(f"the shape of {self.name} is asked for on line {node.lineno}")
+        for line, parts in self._uses():
+            if any(isinstance(part, ast.Slice) or _counts_from_the_end(part) for part in parts[dim:dim + 1]):
+                raise NoEdit(f"an index of {self.name} on line {line} is a slice, or counts from the end")
+
     def _indices(self, dimensions):
         """The nodes of all indices of the array. Raises NoEdit where it is used otherwise, or an index may count from the
         end, is one of its elements, or does more than to give a number."""
@@ -123,10 +149,10 @@ class Declaration:
             if self._is_it(node) and isinstance(node.ctx, ast.Load) and node not in known:
                 raise NoEdit(f"{self.name} is used as a whole on line {node.lineno}, so not all of its indices are in sight")
         for index in found:
-            parts = index.elts if isinstance(index, ast.Tuple) else [index]
+            parts = _parts(index)
             if len(parts) != dimensions or dimensions > 1 and not isinstance(index, ast.Tuple):
                 raise NoEdit(f"an index of {self.name} on line {index.lineno} is not one of {dimensions} numbers")
-            if any(isinstance(part, ast.Slice | ast.Starred | ast.UnaryOp) for part in parts):
+            if any(isinstance(part, ast.Slice | ast.Starred) or _counts_from_the_end(part) for part in parts):
                 raise NoEdit(f"an index of {self.name} on line {index.lineno} is a slice, or counts from the end")
             inside = list(ast.walk(index))
             if any(self._is_it(node) for node in inside):
@@ -176,6 +202,17 @@ def _declares(node, line):
 
 def _within(node, function):
     return function.lineno <= node.lineno and node.end_lineno <= function.end_lineno
+
+
+def _parts(index):
+    return index.elts if isinstance(index, ast.Tuple) else [index]
+
+
+def _counts_from_the_end(index):
+    """Whether an index begins with a minus: -1, or -1 - i."""
+    while isinstance(index, ast.BinOp) and isinstance(index.op, ast.Add | ast.Sub | ast.Mult):
+        index = index.left
+    return isinstance(index, ast.UnaryOp)
 
 
 def _is_below(node, most):
