@@ -122,9 +122,9 @@ def _mend(group, arch):
         if left > (1 - WORTH) * now:
             break
         try:
-            if len({use.shape for use in group}) > 1:
+            replacements, *others = {_replacements(declaration, one, use.shape) for use in group}
+            if others:
                 raise NoEdit("it is made in several shapes, so no number is right for all")
-            replacements = _replacements(declaration, one, first.shape)
         except NoEdit as error:
             why = str(error)
             continue

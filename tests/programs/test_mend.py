@@ -181,9 +181,16 @@ def test_an_array_whose_source_is_not_at_hand_says_so():
 
 def test_an_array_of_several_shapes_gets_no_number(source):
     uses, place = used([("ld.shared.b32", 32 * LANES)], source=source()), source()
-    uses.found |= used([("ld.shared.b32", 16 * LANES)], shape=(32, 16), source=place).found
+    uses.found |= used([("ld.shared.b32", 24 * LANES)], shape=(32, 24), source=place).found
     (mend,) = mends(uses, "sm_90")
     assert mend.edits == () and "several shapes" in mend.why
+
+
+def test_an_array_of_several_shapes_is_swizzled_where_that_is_one_text_for_all(source):
+    uses, place = used([("ld.shared.b32", 32 * LANES)], source=source()), source()
+    uses.found |= used([("ld.shared.b32", 16 * (LANES % 16))], shape=(16, 16), source=place).found
+    (mend,) = mends(uses, "sm_90")
+    assert [edit.after for edit in mend.edits] == ["tile[y, x ^ y] = 1", "out[y, x] = tile[x, y ^ x]"] and mend.left == 0
 
 
 @pytest.mark.parametrize("access, why", [(("ld.shared.b32", 32 * LANES), ""),
