@@ -1,5 +1,6 @@
 """numba-cuda over a SimulatedDevice: everything above its driver runs as it is."""
 
+import os
 import sys
 import weakref
 from functools import partial, wraps
@@ -29,6 +30,8 @@ MODULES = ("args", "codegen", "cudadrv.driver", "cudadrv.devices", "cudadrv.devi
 
 def _numba():
     """numba.cuda and the modules of it that name the driver. Raises MachineError without numba-cuda."""
+    if os.environ.get("NUMBA_ENABLE_CUDASIM", "") not in ("", "0"):
+        raise MachineError("NUMBA_ENABLE_CUDASIM is set, and Numba's own simulator compiles nothing: unset it")
     try:
         cuda = import_module("numba.cuda")
         modules = {name: import_module(f"numba.cuda.{name}") for name in MODULES}

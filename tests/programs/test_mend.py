@@ -253,7 +253,8 @@ def test_a_line_that_declares_no_array_of_one_name_is_refused(text):
 @pytest.mark.parametrize("use, why", [
     ("t[i, -1] = 0", "counts from the end"), ("t[i][-1 - i] = 0", "counts from the end"), ("t[i, :] = 0", "is a slice"),
     ("for c in range(t.shape[1]): t[i, c] = 0", "the shape of t is asked for on line 2"),
-    ("n = len(t)", "the shape of t is asked for"), ("u = t.reshape(64)", "the shape of t is asked for"), ("cuda.atomic.add(t, (i, -i), 1)", "counts from the end"),
+    ("n = len(t)", "the shape of t is asked for"), ("u = t.reshape(64)", "the shape of t is asked for"),
+    ("cuda.atomic.add(t, (i, -i), 1)", "counts from the end"),
     ("t[-1, i] = t[:, i - 1] + t[0, -i % 8]", ""), ("cuda.atomic.add(t, (-1, i), 1)", "")])
 def test_an_array_whose_length_an_index_or_the_program_counts_on_is_not_padded(use, why):
     one = Declaration(f"t = cuda.shared.array((8, 8), f4)\n{use}", 1)

@@ -243,6 +243,12 @@ def test_what_lies_a_row_behind_an_array_is_in_no_other_one(nbytes, apart):
     assert all(memory.extent(start + nbytes + apart - 1) is None for start in starts)
 
 
+def test_numbas_own_simulator_is_named_where_it_stands_in_the_way(monkeypatch):
+    monkeypatch.setenv("NUMBA_ENABLE_CUDASIM", "1")
+    with pytest.raises(MachineError, match="NUMBA_ENABLE_CUDASIM is set, .*: unset it"):
+        sl.simulate(transpose)[1, (32, 32)](np.zeros((32, 32), np.float32), np.zeros((32, 32), np.float32))
+
+
 def test_numba_is_as_before_after_a_simulation():
     from numba.cuda.cudadrv import devices, driver
 
