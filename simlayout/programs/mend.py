@@ -5,8 +5,11 @@ and the bank model says what that costs. So each candidate is judged by all acce
 best is proposed, as an edit of the source.
 """
 
+import linecache
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from math import prod
 
 import numpy as np
@@ -95,12 +98,23 @@ class Mend:
 
 
 def mends(uses: Uses, arch: str) -> tuple[Mend, ...]:
-    """A Mend for each array that has excess, the worst first."""
+    """A Mend for each array that has excess, the worst first. A line that several of them change has all changes."""
     places: dict[tuple[str, int, str], list[Use]] = {}
     for use in uses.found.values():
         places.setdefault((use.file, use.line, use.name), []).append(use)
     made = [found for group in places.values() if (found := _mend(group, arch)) is not None]
-    return tuple(sorted(made, key=lambda m: -m.excess))
+    return tuple(sorted(map(partial(_with_others, made), made), key=lambda m: -m.excess))
+
+
+def _with_others(every, mend):
+    """A Mend whose edits have what others change on its lines, unless an index of one array is an element of another."""
+    lines = {edit.line for edit in mend.edits}
+    group = [one for one in every if one.file == mend.file and lines & {edit.line for edit in one.edits}]
+    made = [replacement for one in group for replacement in one.replacements]
+    if len(group) < 2 or any(re.search(rf"\b{re.escape(one.name)}\b", each.text) for one in group for each in made):
+        return mend
+    found = {edit.line: edit for edit in edits("".join(linecache.getlines(mend.file)), tuple(made))}
+    return replace(mend, edits=tuple(found[edit.line] for edit in mend.edits))
 
 
 def _mend(group, arch):

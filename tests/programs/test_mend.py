@@ -130,6 +130,16 @@ def test_where_there_is_no_room_for_padding_the_indices_are_swizzled(source, bes
     assert [(e.line, e.after) for e in mend.edits] == [(7, "tile[y, x ^ y] = 1"), (9, "out[y, x] = tile[x, y ^ x]")]
 
 
+@pytest.mark.parametrize("index, after", [("x, y", "a[x, y ^ x] + b[x, y ^ x]"), ("b[x, y], y", None)])
+def test_a_line_that_several_arrays_share_is_shown_with_all_changes_unless_one_is_inside_another(source, index, after):
+    text = f"a = cuda.shared.array((32, 32), f4)\nb = cuda.shared.array((32, 32), f4)\nout = a[{index}] + b[x, y]"
+    (file, _), uses = source(text), Uses()
+    for line in (1, 2):
+        uses.found |= used([("ld.shared.b32", 32 * LANES)], source=(file, line), beside=MOST_STATIC).found
+    (first, *_), (second, *_) = (mend.edits for mend in mends(uses, "sm_90"))
+    assert (first.after, second.after) == (f"out = {after}",) * 2 if after else first.after != second.after
+
+
 def test_an_array_without_excess_is_not_spoken_of(source):
     assert mends(used([("ld.shared.b32", LANES)], source=source()), "sm_90") == ()
 
