@@ -13,6 +13,7 @@ from simlayout import ptx
 from simlayout.errors import InstructionError
 from simlayout.machine.ptx.parser.grammar import parse
 from simlayout.machine.ptx.passes import made
+from simlayout.machine.ptx.passes.known import Known
 
 HEAD = """.shared .align 16 .b8 s[4096]; .reg .b32 %x<9>;
 ld.param.u64 %rd1, [kernel_param_0]; ld.param.u32 %r1, [kernel_param_1];
@@ -253,7 +254,7 @@ def test_a_branch_over_thousands_of_loops_that_overlap_is_looked_at():
     loops = "".join(f"$l{i}: @%p2 bra $l{max(i - 1, 0)}; " for i in range(3000))
     text = module(body(GUARD + LOAD + AROUND.format(loops) + "@%p2 bra $l2999; "), ["u64", "u32"])
     function = parse(text).functions["kernel"]
-    assert made.put_off(function, {})[0] == list(function.body)
+    assert made.put_off(function, {}, Known(function))[0] == list(function.body)
 
 
 FILLED = "mov.u32 %x0, 1; mov.u32 %x1, 2; mov.u32 %x2, 3; st.shared.u32 [%r5], %r2; st.shared.u32 [%r5+1024], %r1; "
@@ -282,7 +283,7 @@ def stored_by(text):
     moved, unmoved = np.zeros((2, 64, 4), np.uint32)
     ptx.load(text).entry().run(1, 64, moved, 32, hazards="off")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(made, "put_off", lambda function, within: (function.body, {}))
+        patch.setattr(made, "put_off", lambda function, *_: (function.body, {}))
         ptx.load(text).entry().run(1, 64, unmoved, 32, hazards="off")
     return moved.tolist(), unmoved.tolist()
 

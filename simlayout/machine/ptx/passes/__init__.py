@@ -4,7 +4,7 @@
     accesses, arrays                   which statements access shared memory, and which array
     wrapped, marks                     calls of small functions are put in place, labels that nothing names are left out
     made                               what ptxas does then, in its order: unread, redundant, joined (with halves and
-                                       loads_ahead), gates, once, chosen, contracted, sunk; map_fields
+                                       loads_ahead), gates (with ends), once, chosen, contracted, sunk; map_fields
     waits, guesses, atomic_values, carried     what an access is for, as hazards have to know
     same_place                         accesses of global memory that are judged together
 """

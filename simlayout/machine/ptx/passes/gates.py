@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.passes.accesses import STRONG, is_shared_load, keeps_apart
+from simlayout.machine.ptx.passes.accesses import STRONG, is_shared_load
 from simlayout.machine.ptx.passes.def_use import (
     Statements,
     defined,
@@ -34,6 +34,8 @@ from simlayout.machine.ptx.passes.def_use import (
     registers_read,
     symbols_used,
 )
+from simlayout.machine.ptx.passes.ends import branched_around, in_registers, keeps_ahead, late
+from simlayout.machine.ptx.passes.known import Known
 
 Guard = syntax.Register | syntax.Negated
 
@@ -46,9 +48,6 @@ those that are free."""
 _PACKED = {"cvt.rn.f16.f32", "cvt.rn.bf16.f32"}
 """Two of these in a block ptxas makes one of, which has two operands."""
 
-_ORDERED = {"acquire", "release", "acq_rel"}
-"""Of what orders other accesses, whatever memory it touches."""
-
 _ATOMIC = {"atom", "red"}
 _ENDS_LANES = {"ret", "exit"}
 _NEVER_PREDICATED = _ATOMIC | _ENDS_LANES | {"bra", "brx", "call", "shfl"}
@@ -60,11 +59,13 @@ under predicates, and none of 12 or more."""
 @dataclass(frozen=True)
 class _Gate:
     """Where lanes part. at: the index of the statement; inside: of those that only the lanes execute that pass; guard: of a
-    store or of atomics that these alone execute, None where the others have gone elsewhere."""
+    store or of atomics that these alone execute, None where the others have gone elsewhere; ends: whether these leave the
+    kernel."""
 
     at: int
     inside: Sequence[int]
     guard: Guard | None = None
+    ends: bool = False
 
     def holds(self, places: Iterable[int]) -> bool:
         """Whether all places are inside."""
@@ -73,11 +74,11 @@ class _Gate:
 
 class _Body:
     """Statements of an entry; who reads which register, and who leads to which label. tables: those of a `brx`, which lead
-    to their labels from anywhere. within: as `put_off` has it; holding: {id of a load: where those are that it counts
-    for}."""
+    to their labels from anywhere. within, known: as `put_off` has them; holding: {id of a load: where those are that it
+    counts for}."""
 
-    def __init__(self, body: Statements, tables: set[str], within: Mapping[int, set[int]]):
-        self.body = body
+    def __init__(self, body: Statements, tables: set[str], within: Mapping[int, set[int]], known: Known):
+        self.body, self.known = body, known
         self.reads, self.jumps = defaultdict[str, list[int]](list), defaultdict[str, list[int]](list)
         self.holding = defaultdict[int, list[int]](list)
         self.labels = {s.name: at for at, s in enumerate(body) if isinstance(s, syntax.Label)}
@@ -97,6 +98,11 @@ class _Body:
         """The indices of the labels, in their order."""
         return sorted(self.labels.values())
 
+    @cached_property
+    def in_registers(self) -> set[str]:
+        """As of `passes.ends`."""
+        return in_registers(self)
+
     def gate(self, at: int) -> _Gate | None:
         """The gate that a statement is, if it is one."""
         statement = self.body[at]
@@ -105,7 +111,7 @@ class _Body:
         if statement.opcode == "bra":
             return self._of_branch(at, self._target(statement))
         if statement.opcode in _ENDS_LANES:
-            return _Gate(at, self.entered_at(at + 1, len(self.body)))
+            return _Gate(at, self.entered_at(at + 1, len(self.body)), ends=True)
         if statement.opcode in _ATOMIC:
             return _Gate(at, self._of_one_guard(at), statement.guard)
         return _Gate(at, [at], statement.guard) if statement.opcode == "st" and self.ends(at + 1) else None
@@ -114,9 +120,9 @@ class _Body:
         """The atomics from one on that ptxas branches around together, because they have one guard."""
         found, guard = [], self.body[first].guard
         for at, statement in enumerate(self.body[first:], first):
-            if isinstance(statement, syntax.Label) or at > first and _keeps_ahead(statement):
+            if isinstance(statement, syntax.Label) or at > first and keeps_ahead(statement):
                 break
-            if _branched_around(statement):
+            if branched_around(statement):
                 if statement.guard != guard:
                     break
                 found.append(at)
@@ -133,9 +139,9 @@ class _Body:
         if target < at:
             return None
         if self.ends(target):
-            return _Gate(at, self.entered_at(at + 1, target))
+            return _Gate(at, self.entered_at(at + 1, target), ends=True)
         if self.ends(at + 1) and self.jumps[self.body[target].name] == [at] and not self._falls(target - 1):
-            return _Gate(at, self.entered_at(target + 1, len(self.body)))
+            return _Gate(at, self.entered_at(target + 1, len(self.body)), ends=True)
         inside = self.entered_at(at + 1, target)
         return _Gate(at, inside) if inside.stop == target and self._stays(inside) else None
 
@@ -154,6 +160,25 @@ class _Body:
         if any(isinstance(one, syntax.Label) for one in around):
             return -1
         return -1 if self._stays(range(jumps[0] + 1, label)) else jumps[0]
+
+    def either_from(self, label: int) -> int:
+        """Where the branch is from which two ways lead to a label, if ptxas puts both under predicates instead; else -1."""
+        if len(to_end := self.jumps[self.body[label].name]) != 1 or not 0 <= (over := to_end[0]) < label:
+            return -1
+        other = self.body[over + 1]
+        if getattr(self.body[over], "guard", None) is not None or not isinstance(other, syntax.Label):
+            return -1
+        if len(self.jumps[other.name]) != 1:
+            return -1
+        first = way = self.jumps[other.name][0]
+        if getattr(self.body[way], "guard", None) is None:       # `@%p bra $one; bra $other; $one: ...`
+            one, first = self.body[way + 1], way - 1
+            if not isinstance(one, syntax.Label) or self.jumps[one.name] != [first]:
+                return -1
+            way += 1
+        ways = [*range(way + 1, over), *range(over + 2, label)]
+        labels = any(isinstance(self.body[at], syntax.Label) for at in ways)
+        return -1 if labels or way >= over or self._stays(ways) else first
 
     def _falls(self, at):
         """Whether the statement behind another one is executed next."""
@@ -188,30 +213,34 @@ class _Body:
         return range(first, end)
 
 
-def put_off(function: syntax.Function, within: Mapping[int, set[int]]) -> tuple[Statements, dict[int, Guard]]:
+def put_off(function: syntax.Function, within: Mapping[int, set[int]],
+            known: Known) -> tuple[Statements, dict[int, Guard]]:
     """(the statements of an entry with such loads right behind their gates, {id of a load that is under a guard there: that
-    guard}). within: {id of a load: the ids of others that count for it}.
+    guard}). within: {id of a load: the ids of others that count for it}; known: what is known of its registers.
 
     >>> from simlayout.machine.ptx.parser.grammar import parse
     >>> text = ".version 9.0 .target sm_90 .address_size 64 .entry k() { .reg .b32 %r<3>; .reg .b64 %a; .reg .pred %p;"
     >>> text += "ld.shared.b32 %r1, [%r2]; @%p bra $end; red.global.add.u32 [%a], %r1; $end: ret; }"
-    >>> body, _ = put_off(parse(text).functions["k"], {})
+    >>> function = parse(text).functions["k"]
+    >>> body, _ = put_off(function, {}, Known(function))
     >>> [getattr(statement, "opcode", "$end") for statement in body]
     ['bra', 'ld', 'red', '$end', 'ret']
     """
     body = list(function.body or ())
     tables = {name for table in function.tables.values() if isinstance(table, tuple) for name in table}
-    lines, guards, at = _Body(body, tables, within), dict[int, Guard](), 0
+    lines, guards, at = _Body(body, tables, within, known), dict[int, Guard](), 0
     while at < len(body):
-        gate = lines.gate(at)
-        if gate and (behind := _behind(lines, gate)):
+        for look in (_behind, late):
+            gate = lines.gate(at)
+            if gate is None or look is late and not gate.ends or not (behind := look(lines, gate)):
+                continue
             ids, first = set(map(id, behind)), gate.inside[0]
             body[:first] = [*(s for s in body[:first] if id(s) not in ids), *reversed(behind)]
-            lines = _Body(body, tables, within)
+            lines = _Body(body, tables, within, known)
             if gate.guard is None:
                 at -= len(behind)
             else:
-                guards |= {id(one): gate.guard for one in behind if one.opcode == "ld"}
+                guards |= {id(one): gate.guard for one in behind if getattr(one, "opcode", "") == "ld"}
         at += 1
     return body, guards
 
@@ -254,13 +283,13 @@ def _behind(lines, gate, kept=frozenset()):
             skipping.append(statement.guard)
             skipped = gate.at
             continue
-        if _keeps_ahead(statement):
+        if keeps_ahead(statement):
             break
         if at > skipped:
             changed.update(defined(statement))
             stay.add(statement.name)
             continue
-        if _branched_around(statement) and (gate.guard is None or statement.guard != gate.guard):
+        if branched_around(statement) and (gate.guard is None or statement.guard != gate.guard):
             break
         alone |= {name: any(along.get(reader, False) for reader in readers) for name in defined(statement)
                   if (readers := lines.reads[name]) and gate.holds(one for one in readers if one not in along)}
@@ -329,13 +358,3 @@ def _has_one_operand(statement):
 def _is_constant(operand):
     """Whether it is a number that an instruction holds, which 0 is not: that is a register of its own."""
     return bool(operand.value if isinstance(operand, syntax.Integer) else getattr(operand, "bits", 0))
-
-
-def _keeps_ahead(statement):
-    """Whether no load that is ahead of an instruction comes behind it."""
-    return keeps_apart(statement, False) or not _ORDERED.isdisjoint(statement.modifiers)
-
-
-def _branched_around(statement):
-    """Whether it is an atomic under a guard, of which ptxas makes a branch."""
-    return statement.guard is not None and statement.opcode in _ATOMIC

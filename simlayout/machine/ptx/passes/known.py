@@ -69,6 +69,11 @@ class Known:
         times = Counter(name for instruction in self._body for name in defined(instruction))
         return {name for name, many in times.items() if many > 1}
 
+    def made(self, operand) -> syntax.Instruction | None:
+        """The instruction that makes a register, if it is the only one, and makes it always."""
+        found = self._definition.get(getattr(operand, "name", ""))
+        return found if found is not None and found.guard is None else None
+
     def bits(self, operand) -> int:
         """A mask of the bits that an operand can have.
 

@@ -44,7 +44,8 @@ def made(names) -> Made:
     redundant = redundant_accesses(function, names.known, unread)
     gone = unread | redundant.keys()
     wholes = joined(function.body, names, gone)
-    placed, guards = put_off(function, ChainMap(wholes.within, redundant)) if function.entry else (function.body, {})
+    holders = ChainMap(wholes.within, redundant)
+    placed, guards = put_off(function, holders, names.known) if function.entry else (function.body, {})
     if list(placed) != list(function.body):
         wholes = joined(apart(placed, guards), names, gone)
     counts = wholes.counts | dict.fromkeys(stored_again(function.body, names.known, wholes.counts), ())

@@ -1,0 +1,231 @@
+"""What ptxas executes behind an end of lanes (`@%p bra` to the end of the kernel, `@%p ret`), because that end comes first.
+
+    total = tile[t] + tile[t + 1];
+    if (i < n) out[i] += total;                            // @!P0 EXIT stands ahead of the loads of tile
+
+ptxas puts first what the longest chain of instructions waits for. All that stands behind an end of lanes waits for it: where
+that loads global memory, nearly everything comes behind that only such lanes need, of whatever operands; where it is short,
+loads of shared memory, from which it takes longer to the last store, stay ahead. So do those with a uniform register in
+their address. Seen in the SASS of ptxas 13.0 and 13.5; what an instruction lasts was measured by chains of one kind, in
+halves of a `fma`.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from simlayout.machine.ptx import syntax
+from simlayout.machine.ptx.opcodes.lanes import FORMS
+from simlayout.machine.ptx.passes.accesses import STRONG, becomes_branches, is_shared_load, keeps_apart
+from simlayout.machine.ptx.passes.def_use import defined, registers_read
+
+_LASTS = {"mov": 0, "cvta": 0, "bra": 0, "cvt": 5, "shfl": 12, "div": 36, "rem": 40, "red": 144, "atom": 152,
+          **dict.fromkeys(("ex2", "lg2", "rcp", "rsqrt", "sqrt", "sin", "cos", "tanh"), 9)}
+_SHARED, _GLOBAL, _DOUBLE, _OTHER = 22, 152, 6, 2
+_SCALED, _SCALING = {"ex2", "lg2", "sqrt", "rsqrt"}, 13
+"""What ptxas scales ahead and behind, unless numbers that are not normal are flushed to 0."""
+_ORDERED = {"acquire", "release", "acq_rel"}
+"""Of what orders other accesses, whatever memory it touches."""
+_ATOMIC = {"atom", "red"}
+_ACCESSES = _ATOMIC | {"ld", "st", "ldmatrix", "stmatrix", "cp"}
+_STORES = _ATOMIC | {"st"}
+_ENDS = {"bra", "ret", "exit"}
+_CARRY = {"addc", "subc", "madc"}
+
+
+def keeps_ahead(statement: syntax.Instruction | syntax.Label) -> bool:
+    """Whether no load that is ahead of an instruction comes behind it."""
+    return keeps_apart(statement, False) or not _ORDERED.isdisjoint(getattr(statement, "modifiers", ()))
+
+
+def branched_around(statement: syntax.Instruction | syntax.Label) -> bool:
+    """Whether it is an atomic under a guard, of which ptxas makes a branch."""
+    return getattr(statement, "guard", None) is not None and getattr(statement, "opcode", "") in _ATOMIC
+
+
+def late(lines: Any, gate: Any) -> list[syntax.Instruction | syntax.Label]:
+    """What comes behind a gate that is an end of lanes, the last one first. lines, gate: a _Body and a _Gate of `gates`."""
+    body = lines.body
+    loads = (at for unit in _units(lines, gate) for at in unit if not _is_label(body[at]) and is_shared_load(body[at]))
+    if not gate.inside or not any(loads):
+        return []
+    inside, kept = _inside(lines, gate), set[int]()
+    while True:
+        along = _along(lines, gate, inside, kept)
+        more = {at for at in along
+                if any(one < gate.at and one not in along for one in lines.holding[id(body[at])])}
+        if not more:
+            return [body[at] for at in along]
+        kept |= more
+
+
+def _units(lines: Any, gate: Any) -> Iterator[range]:
+    """The places of what may come behind a gate, from it backwards up to what keeps loads ahead: of one instruction each, or
+    of a branch that ptxas replaces by predicates, with its lines and its labels."""
+    for unit, keeps in _parts(lines, gate):
+        if keeps:
+            return
+        yield unit
+
+
+def _parts(lines, gate):
+    """(such places, whether loads ahead of them stay ahead) of all the gate's basic block, as ptxas has that."""
+    at, before = gate.at - 1, None
+    while at >= 0:
+        first, inside, guard = at, range(at, at + 1), None
+        if _is_label(lines.body[at]):
+            first = max(lines.skipped_from(at), lines.either_from(at))
+            guard = lines.body[first].guard
+            if first < 0 or guard == before:             # of two next to each other with one guard ptxas makes a branch
+                return
+            inside = [one for one in range(first + 1, at) if getattr(lines.body[one], "opcode", "bra") != "bra"]
+        if any(lines.body[one].opcode in _ENDS or branched_around(lines.body[one]) for one in inside):
+            return
+        yield range(first, at + 1), any(keeps_ahead(lines.body[one]) for one in inside)
+        at, before = first - 1, guard
+
+
+def _inside(lines, gate):
+    """{place: how long it takes from there to the last instruction behind a gate that waits for it}, as far as ptxas looks:
+    up to a barrier, a label, or a branch that ends no lanes. Loads of global memory that only this needs come there, too."""
+    end = next((at for at in gate.inside if _is_last(lines, at)), gate.inside.stop)
+    waits: dict[int, int] = {}
+    next_end = 0                                         # how long it takes from the next end of lanes on
+    for at in range(end - 1, gate.inside.start - 1, -1):
+        waits[at] = _waits(lines, at, waits)
+        if lines.body[at].opcode in _ENDS:
+            waits[at] = next_end = max(waits.values())
+        elif lines.body[at].opcode in _STORES:
+            waits[at] = max(waits[at], _lasts(lines, at) + next_end)
+    return waits | {at: _waits(lines, at, waits) for at in _global_loads(lines, gate)}
+
+
+def _is_last(lines, at):
+    """Whether ptxas looks no further than to a statement."""
+    statement = lines.body[at]
+    if _is_label(statement) or branched_around(statement):
+        return True
+    if statement.opcode in _ENDS:
+        other = lines.gate(at)
+        return other is None or not other.ends
+    return statement.opcode not in _ACCESSES and keeps_ahead(statement)
+
+
+def _global_loads(lines, gate):
+    """Places of loads of global memory that come behind a gate, past nothing that may change what they load."""
+    changed = False
+    for unit, _ in _parts(lines, gate):
+        one, at = lines.body[unit[0]], unit[0]
+        changed = changed or any(map(_may_change, lines.body[unit.start : unit.stop]))
+        if len(unit) == 1 and one.guard is None and one.name.startswith("ld.global.nc" if changed else "ld.global"):
+            if all(other > gate.at for name in defined(one) for other in lines.reads[name]):
+                yield at
+
+
+def _may_change(statement):
+    """Whether it may change global memory, or orders accesses."""
+    if _is_label(statement) or statement.opcode in _ENDS:
+        return False
+    if statement.opcode in _STORES and "release" not in statement.modifiers:
+        return not any(one.startswith("shared") for one in statement.modifiers)
+    return keeps_ahead(statement)
+
+
+def _along(lines, gate, inside, kept):
+    """The places of what comes behind a gate, the last one first. inside: as of `_inside`; kept: places of what does not."""
+    urgent, waits = max(inside.values(), default=0), dict(inside)
+    found: list[int] = []
+    read, changed = {*registers_read(lines.body[gate.at])}, set[str]()      # between a statement and the gate, by what stays
+    for unit in _units(lines, gate):
+        statements = [lines.body[at] for at in unit if not _is_label(lines.body[at])]
+        made = {name for one in statements for name in defined(one)}
+        needed = {name for one in statements for name in registers_read(one)}
+        moves = all(_may_move(lines, one) for one in statements)
+        if moves and made.isdisjoint(read | changed) and changed.isdisjoint(needed):
+            for at in reversed(unit):
+                waits[at] = _waits(lines, at, waits)
+            if max(waits[at] for at in unit) < urgent and kept.isdisjoint(unit):
+                found += reversed(unit)
+                continue
+        changed |= made
+        read |= needed
+    return found
+
+
+def _may_move(lines, statement):
+    """Whether ptxas may execute an instruction later: it computes something in each lane alone, or loads shared memory."""
+    if statement.opcode == "ld":
+        plain = is_shared_load(statement) and STRONG.isdisjoint(statement.modifiers)
+        return plain and not _has_uniform_register(lines, lines.known.place(statement.operands[1]).base)
+    computes = statement.opcode in ("bra", "mov", "cvta") or statement.opcode in FORMS and statement.opcode not in _CARRY
+    return computes and not becomes_branches(statement, False) and "cc" not in statement.modifiers
+
+
+def _has_uniform_register(lines, base):
+    """Whether ptxas adds what all lanes share in the load itself, `LDS R0, [R4+UR4]`. base: of an address. It does not where
+    one instruction makes the sum ahead, with what else is added, which nothing else needs: a number that was shifted, a
+    product, a difference, or a sum of two registers."""
+    known, made = lines.known, lines.known.made(base)
+    if known.uniform(base):
+        return _named(lines, base) not in lines.in_registers
+    if made is None or made.opcode != "add" or sum(map(known.uniform, made.operands[1:])) != 1:
+        return False
+    more, *shared = sorted(made.operands[1:], key=known.uniform)
+    if _named(lines, shared[0]) in lines.in_registers:
+        return False
+    part = known.made(more)
+    while part is not None and part.opcode in ("mov", "cvt", "cvta") and len(lines.reads[more.name]) == 1:
+        more = part.operands[1]
+        part = known.made(more)
+    if part is None or len(lines.reads[more.name]) > 1 or part.opcode not in ("shl", "shr", "mul", "sub", "add"):
+        return True
+    number = isinstance(part.operands[2], syntax.Integer)
+    if part.opcode == "add":
+        shifted = [getattr(known.made(one), "opcode", "") == "shl" for one in part.operands[1:]]
+        return number or sum(shifted) == 1
+    return number if part.opcode == "sub" else not number if part.opcode != "mul" else False
+
+
+def _named(lines, operand):
+    """The name of the variable that an operand is the address of, or that of the register that it is made of."""
+    return getattr(lines.known.place(syntax.Address(operand)).base, "name", "")
+
+
+def in_registers(lines: Any) -> set[str]:
+    """Names of the variables whose addresses are in a register of each lane, because a product or a difference wants it."""
+    found = set()
+    for one in lines.body:
+        if getattr(one, "opcode", "") not in ("mad", "sub", "add") or len(one.operands) < 3:
+            continue
+        first, *rest = one.operands[1:]
+        if one.opcode == "add":
+            more, other = sorted((first, *rest), key=lines.known.uniform)
+            part = lines.known.made(more)
+            wanted = [other] if part is not None and part.opcode == "mul" and len(lines.reads[more.name]) == 1 else []
+        else:
+            wanted = [first if one.opcode == "sub" else rest[-1]]
+        found.update(_named(lines, operand) for operand in wanted)
+    return found
+
+
+def _waits(lines, at, waits):
+    """How long it takes from a statement to the last one that waits for it. waits: of those behind it."""
+    behind = (waits[one] for name in defined(lines.body[at]) for one in lines.reads[name] if one > at and one in waits)
+    return _lasts(lines, at) + max(behind, default=0)
+
+
+def _lasts(lines, at):
+    """How long a statement lasts; nothing, where nothing needs what it loads."""
+    statement = lines.body[at]
+    if _is_label(statement):
+        return 0
+    if statement.opcode == "ld" and not any(lines.reads[name] for name in defined(statement)):
+        return 0
+    if statement.opcode in ("ld", "ldmatrix"):
+        return _SHARED if is_shared_load(statement) else 0 if "param" in statement.modifiers else _GLOBAL
+    if statement.opcode in _SCALED and "f32" in statement.modifiers and "ftz" not in statement.modifiers:
+        return _LASTS["ex2"] + _SCALING
+    return _LASTS.get(statement.opcode, _DOUBLE if "f64" in statement.modifiers else _OTHER)
+
+
+def _is_label(statement):
+    return isinstance(statement, syntax.Label)
