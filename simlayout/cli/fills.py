@@ -67,8 +67,8 @@ class Given:
         return Pointer(self.value) if isinstance(self.value, np.ndarray) else self.passed
 
 
-def given(text: str, generator: np.random.Generator) -> Given:
-    """An argument from its text. Raises SimlayoutError that says what is possible.
+def given(text: str, generator: np.random.Generator, option: str = "--arg") -> Given:
+    """An argument from its text. Raises SimlayoutError that says what is possible. option: that gave the text.
 
     >>> made = given("A=f16[2,3]:arange", np.random.default_rng(0))
     >>> made.name, made.value.dtype, made.value.tolist()
@@ -92,9 +92,9 @@ def given(text: str, generator: np.random.Generator) -> Given:
             return Given(name, value)
         return Given(name, value if mapped is None else mapped.map(value), value, value.copy())
     except MemoryError:
-        raise SimlayoutError(f"--arg {text}: not enough memory for that array") from None
+        raise SimlayoutError(f"{option} {text}: not enough memory for that array") from None
     except SimlayoutError as error:
-        raise SimlayoutError(f"--arg {text}: {error}") from None
+        raise SimlayoutError(f"{option} {text}: {error}") from None
 
 
 def related(arguments: list[Given]) -> list[Given]:

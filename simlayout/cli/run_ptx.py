@@ -168,7 +168,7 @@ def _named(entry, arguments):
 
 def _variable(module, text, generator):
     """A variable of a module, whose memory now holds what a text says, as an argument."""
-    made = given(text, generator)
+    made = given(text, generator, "--variable")
     if made.name is None or made.array is None:
         raise SimlayoutError(f"--variable {text}: write NAME=TYPE[SHAPE]:FILL, or NAME=FILE.npy")
     memory = module.variable(made.name)

@@ -145,7 +145,7 @@ def test_a_variable_of_constant_memory_is_listed_and_holds_what_an_option_says(c
     assert "most          uint32 [2], 0 of 2" in printed(capsys, *of, "--variable", "most=u32[2]:integers:7:8")
     assert np.load("made/C.npy").tolist() == 32 * [7]
     for given, told in (("most=u32[3]", "most has 8 bytes, and these are 12"), ("least=u32[2]", "this module has most"),
-                        ("8", "write NAME=TYPE[SHAPE]:FILL")):
+                        ("8", "write NAME=TYPE[SHAPE]:FILL"), ("most=f99[2]", "--variable most=f99[2]: unknown type 'f99'")):
         assert told in refused(capsys, *of, "--variable", given)
 
 
