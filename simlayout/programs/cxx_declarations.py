@@ -26,6 +26,7 @@ _TEMPLATE = re.compile(r"\btemplate\s*<([^<>{};]*)>")
 _MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+\w+(\([^()]*\))?((?:\\\n|.)*)$", re.MULTILINE)
 _NO_TYPES = {"return", "else", "do", "case", "throw", "sizeof"}
 _ADDRESS = re.compile(r"(?:(?:^|[^\w)\]&\s]|\*\s*\)|\breturn)\s*)&$")
+_KEPT = re.compile(r"[^=!<>]=\s*(?:\([^()]*\)\s*|\w+_cast\s*<[^<>]*>\s*\(\s*)?&\s*$")
 _DOES_MORE = re.compile(r"\+\+|--|(?<![=!<>])=(?!=)|<<=|>>=|\batomic")
 
 
@@ -108,10 +109,19 @@ class CxxDeclaration:
                 re.finditer(rf"\b\w+_matrix_sync\b[^;]*?\b{self.name}\b[^;]*;", self._text[:self.body[1]])
                 if found.start() >= self.body[0]]
         try:
-            self._indices(len(shape))
+            told += self._assumed(self._indices(len(shape)), dim)
         except NoEdit as error:
             told.append(f"{error}: a pitch that is computed there grows too")
         return "; ".join(told)
+
+    def _assumed(self, indices, dim):
+        """What padding assumes of uses: of a pointer that is kept, and of an index of a row whose number is fixed."""
+        for spans in indices:
+            before = self._text[self.body[0]:spans[0][0] - 1].rstrip().removesuffix(self.name)
+            if _KEPT.search(before):
+                yield f"a pitch that is computed from the address on line {self._line(spans[0][0])} grows too"
+            elif 0 < dim == len(spans) - 1 and [self._is_below(span, 1 << 30) for span in spans] == [True] * dim + [False]:
+                yield f"right if the index on line {self._line(spans[0][0])} stays in its row"
 
     def swizzled(self, shape: tuple[int, ...], shift: int) -> tuple[Replacement, ...]:
         """All last indices x as x ^ (y >> shift), y the index before it, cut to the last dimension."""

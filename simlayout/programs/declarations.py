@@ -82,6 +82,8 @@ class Declaration:
         whole = sorted({line for line, parts in self._uses() if len(parts) <= dim})
         if whole:
             told.append(f"right if what gets {self.name} on line {whole[0]} does not ask for its shape")
+        told += [f"right if the index on line {line} stays in its row" for line, parts in self._uses()
+                 if 0 < dim == len(parts) - 1 and [isinstance(one, ast.Constant) for one in parts] == [True] * dim + [False]]
         return "; ".join(told)
 
     def swizzled(self, shape: tuple[int, ...], shift: int) -> tuple[Replacement, ...]:

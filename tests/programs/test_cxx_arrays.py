@@ -220,6 +220,16 @@ def test_a_macro_that_uses_the_array_keeps_its_indices_as_they_are(macro, ahead)
         assert len(a.skewed((256,), 32)) == 2
 
 
+@pytest.mark.parametrize("use, told", [
+    ("t[0][i] = 1;", "right if the index on line 2 stays in its row"), ("t[i][0] = t[0][1] + (x == &t[i][1]);", ""),
+    ("float *p = &t[0][0];", "a pitch that is computed from the address on line 2 grows too"),
+    ("p = (float *)&t[i][0];", "a pitch that is computed from the address on line 2 grows too"),
+    ("v = *(float4 *)&t[i][0]; f(&t[i][0]);", "")])
+def test_what_the_padding_of_an_array_assumes_of_its_uses_is_said(use, told):
+    (one,) = declarations(f"__shared__ float t[8][8];\n{use}")
+    assert one.stands_for((8, 8), 1, 1) == told
+
+
 def test_an_index_that_is_a_number_which_an_edit_does_not_change_is_left_as_it_is():
     source = "__global__ void k() { __shared__ int a[256], b[8][8]; a[0] = a[31] + a[32]; b[0][i] = b[1][i] + b[i][0]; }"
     a, b = declarations(source)

@@ -265,7 +265,7 @@ def test_a_line_that_declares_no_array_of_one_name_is_refused(text):
     ("for c in range(t.shape[1]): t[i, c] = 0", "the shape of t is asked for on line 2"),
     ("n = len(t)", "the shape of t is asked for"), ("u = t.reshape(64)", "the shape of t is asked for"),
     ("cuda.atomic.add(t, (i, -i), 1)", "counts from the end"),
-    ("t[-1, i] = t[:, i - 1] + t[0, -i % 8]", ""), ("cuda.atomic.add(t, (-1, i), 1)", "")])
+    ("t[-1, i] = t[:, i - 1] + t[i, -i % 8]", ""), ("cuda.atomic.add(t, (-1, i), 1)", "")])
 def test_an_array_whose_length_an_index_or_the_program_counts_on_is_not_padded(use, why):
     one = Declaration(f"t = cuda.shared.array((8, 8), f4)\n{use}", 1)
     with pytest.raises(NoEdit, match=why) if why else nullcontext():
@@ -273,10 +273,13 @@ def test_an_array_whose_length_an_index_or_the_program_counts_on_is_not_padded(u
     assert why or one.stands_for((8, 8), 1, 1) == ""
 
 
-@pytest.mark.parametrize("use", ["f(t, i)", "row = t[i]"])
-def test_where_an_array_is_passed_on_its_padding_says_what_that_may_not_ask_for(use):
+@pytest.mark.parametrize("use, right", [
+    ("f(t, i)", "what gets t on line 2 does not ask for its shape"),
+    ("row = t[i]", "what gets t on line 2 does not ask for its shape"),
+    ("t[0, i] = t[1, 2] + t[i, 0]", "the index on line 2 stays in its row")])
+def test_what_the_padding_of_an_array_assumes_of_its_uses_is_said(use, right):
     told = Declaration(f"t = cuda.shared.array((8, N), f4)\n{use}", 1).stands_for((8, 8), 1, 1)
-    assert told == ("9 is N + 1: Numba takes no sums there; right if what gets t on line 2 does not ask for its shape")
+    assert told == f"9 is N + 1: Numba takes no sums there; right if {right}"
 
 
 def test_an_index_that_is_a_number_which_an_edit_does_not_change_is_left_as_it_is():
