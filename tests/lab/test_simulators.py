@@ -8,7 +8,7 @@ pytest.importorskip("numba.cuda", reason="needs Numba")
 
 from places import DATA
 
-from cuda_kernels.bench import simulators
+from cuda_kernels.lab import simulators
 
 RECORD = json.loads((DATA / "simulators.json").read_text())
 

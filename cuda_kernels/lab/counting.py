@@ -1,6 +1,6 @@
 """How fast `analyze` is on this machine, beside tensor-layouts if that is installed (pip install tensor-layouts==0.3.2).
 
-    python -m cuda_kernels.bench.counting [--accesses N] [--json FILE]
+    python -m cuda_kernels.lab.counting [--accesses N] [--json FILE]
 
 Random addresses in all of shared memory, counted through `analyze` with all its checks: in NumPy, in Numba on all cores,
 and on the GPU if there is one (from NumPy arrays, and from arrays that are there). Rates are the best of several turns,
@@ -15,7 +15,7 @@ import tracemalloc
 import numpy as np
 
 from cuda_kernels.bench.command import ended_by, recording_parser_of
-from cuda_kernels.bench.computer import about, headline, installed, told
+from cuda_kernels.lab.computer import about, headline, installed, told
 from simlayout.hardware import analyze
 from simlayout.hardware.banks import analysis
 from simlayout.hardware.banks.sweep import gpu_problem, wavefronts_on_gpu
@@ -124,7 +124,7 @@ def room(n):
 
 def measure(n):
     """All of it, as plain values."""
-    report = about(f"python -m cuda_kernels.bench.counting --accesses {n}") | {"accesses": n, "bulk": bulk(n)}
+    report = about(f"python -m cuda_kernels.lab.counting --accesses {n}") | {"accesses": n, "bulk": bulk(n)}
     if installed("tensor-layouts"):
         report["tensor-layouts"] = peer()
     return report | {"single_us": single(), "import_s": importing(), "room_bytes": room(n)}
@@ -151,7 +151,7 @@ def table(report):
 
 def main(arguments=None):
     """The command."""
-    parser = recording_parser_of("cuda_kernels.bench.counting", __doc__)
+    parser = recording_parser_of("cuda_kernels.lab.counting", __doc__)
     parser.add_argument("--accesses", type=int, default=4_000_000, metavar="N", help="in bulk (default: %(default)s)")
     chosen = parser.parse_args(arguments)
     told(measure(chosen.accesses), table, chosen.json)

@@ -1,6 +1,6 @@
 """How fast tensor-core arithmetic is on this machine, by NumPy and compiled with Numba, in one run.
 
-    python -m cuda_kernels.bench.products [--json FILE]
+    python -m cuda_kernels.lab.products [--json FILE]
 
 For each instruction it times a chain of products of 64 x 256 (wgmma) or of 256 tiles at once (mma.sync), and one mma.sync
 as a warp of the CPU machine executes it, from registers to registers. The clock is this process's CPU time, so that other
@@ -14,7 +14,7 @@ import time
 import numpy as np
 
 from cuda_kernels.bench.command import ended_by, recording_parser_of
-from cuda_kernels.bench.computer import about, headline, told
+from cuda_kernels.lab.computer import about, headline, told
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import SimlayoutError
 from simlayout.machine.engine.matrices import mma as mma_of_registers
@@ -90,7 +90,7 @@ def one(name):
 
 def measure():
     """All of it, as plain values."""
-    report = about("python -m cuda_kernels.bench.products") | {"products_per_s": {}, "one_mma_us": {}}
+    report = about("python -m cuda_kernels.lab.products") | {"products_per_s": {}, "one_mma_us": {}}
     before = arithmetic.PATIENCE
     try:
         for name in INSTRUCTIONS:
@@ -132,7 +132,7 @@ def table(report):
 
 def main(arguments=None):
     """The command."""
-    parser = recording_parser_of("cuda_kernels.bench.products", __doc__)
+    parser = recording_parser_of("cuda_kernels.lab.products", __doc__)
     chosen = parser.parse_args(arguments)
     told(measure(), table, chosen.json)
 

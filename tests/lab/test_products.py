@@ -5,7 +5,7 @@ import json
 import pytest
 from places import DATA
 
-from cuda_kernels.bench import products
+from cuda_kernels.lab import products
 from simlayout.errors import SimlayoutError
 from simlayout.numerics import arithmetic
 

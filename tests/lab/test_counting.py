@@ -4,7 +4,7 @@ import json
 
 from places import DATA
 
-from cuda_kernels.bench import counting
+from cuda_kernels.lab import counting
 from simlayout.hardware.banks import analysis
 
 

@@ -1,6 +1,6 @@
 """How fast the machine runs kernels of Numba's, beside Numba's own simulator (NUMBA_ENABLE_CUDASIM), in one run.
 
-    python -m cuda_kernels.bench.simulators [--json FILE] [--ctas N]
+    python -m cuda_kernels.lab.simulators [--json FILE] [--ctas N]
 
 The machine runs the whole grid, from the PTX that Numba compiles, without hazards and with them. Numba's simulator runs N
 CTAs of the same launch in a process of its own, and its time is scaled to the grid, because all CTAs do the same; whole
@@ -16,12 +16,12 @@ import time
 import numpy as np
 
 from cuda_kernels.bench.command import ended_by, recording_parser_of
-from cuda_kernels.bench.computer import about, headline, told
+from cuda_kernels.lab.computer import about, headline, told
 
 
 def kernels():
     """{name: (function, grid, block, arguments, what the last argument must be)}."""
-    from cuda_kernels.bench.simulated_kernels import BLOCK, DEPTH, STEP, TILE, reduction, sgemm, transpose
+    from cuda_kernels.lab.simulated_kernels import BLOCK, DEPTH, STEP, TILE, reduction, sgemm, transpose
 
     random = np.random.default_rng(0)
     square, left, right = (random.integers(-3, 4, (n, n)).astype(np.float32) for n in (1024, 256, 256))
@@ -69,9 +69,9 @@ def on_the_machine(name):
 
 def measure(ctas):
     """All of it, as plain values."""
-    report = about(f"python -m cuda_kernels.bench.simulators --ctas {ctas}") | {"cudasim_ctas": ctas, "kernels": {}}
+    report = about(f"python -m cuda_kernels.lab.simulators --ctas {ctas}") | {"cudasim_ctas": ctas, "kernels": {}}
     for name in kernels():
-        command = [sys.executable, "-m", "cuda_kernels.bench.simulators", "--child", name, "--ctas", str(ctas)]
+        command = [sys.executable, "-m", "cuda_kernels.lab.simulators", "--child", name, "--ctas", str(ctas)]
         simulated = os.environ | {"NUMBA_ENABLE_CUDASIM": "1"}
         done = subprocess.run(command, env=simulated, check=True, stdout=subprocess.PIPE, text=True)
         row = {"cudasim_s": float(done.stdout)}
@@ -94,7 +94,7 @@ def table(report):
 
 def main(arguments=None):
     """The command."""
-    parser = recording_parser_of("cuda_kernels.bench.simulators", __doc__)
+    parser = recording_parser_of("cuda_kernels.lab.simulators", __doc__)
     parser.add_argument("--ctas", type=int, default=16, metavar="N", help="CTAs that Numba's simulator runs (16)")
     parser.add_argument("--child", metavar="NAME", help=argparse.SUPPRESS)
     chosen = parser.parse_args(arguments)

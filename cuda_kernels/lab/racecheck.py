@@ -1,6 +1,6 @@
 """compute-sanitizer's racecheck beside the CPU machine: which kernels each says to have races in shared memory.
 
-    python -m cuda_kernels.conformance.racecheck [--cases NAME ...] [--sanitizer COMMAND] [--json FILE]
+    python -m cuda_kernels.lab.racecheck [--cases NAME ...] [--sanitizer COMMAND] [--json FILE]
 
 Runs products of Hopper's kernels, and the small kernels of `rings`, each in a process of its own under compute-sanitizer
 (which must be on the PATH, or in COMMAND with its options). Of each it prints what the machine finds, and each race that
@@ -26,12 +26,12 @@ from cuda_kernels.build.ahead import compile_ahead
 from cuda_kernels.build.assembler import program
 from cuda_kernels.build.compile import bound_kernel, text_of
 from cuda_kernels.build.program import Program
-from cuda_kernels.conformance import rings
 from cuda_kernels.conformance.bits import digest
 from cuda_kernels.conformance.sass import disassemble
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.kernels.hopper.kernel import kernel_of
 from cuda_kernels.kernels.hopper.scales import grains_of
+from cuda_kernels.lab import rings
 from cuda_kernels.matmul.tune.entrants import normal
 from cuda_kernels.matmul.tune.groups import sizes_of
 from cuda_kernels.run.runner import run
@@ -192,7 +192,7 @@ def launch(name):
 
 def watched(name, sanitizer):
     """What racecheck prints of one kernel. sanitizer: the command, its words."""
-    own = [sys.executable, "-m", "cuda_kernels.conformance.racecheck", "--launch", name]
+    own = [sys.executable, "-m", "cuda_kernels.lab.racecheck", "--launch", name]
     done = subprocess.run([*sanitizer, "--tool", "racecheck", *own], capture_output=True, text=True)
     return done.stdout + done.stderr
 
@@ -216,7 +216,7 @@ def described(race):
 
 def main(arguments=None):
     """Prints what both say of every kernel; exit status 1 if one did not run."""
-    parser = recording_parser_of("cuda_kernels.conformance.racecheck", __doc__)
+    parser = recording_parser_of("cuda_kernels.lab.racecheck", __doc__)
     parser.add_argument("--cases", nargs="+", choices=CASES, default=CASES, metavar="NAME", help="default: all")
     parser.add_argument("--sanitizer", default="compute-sanitizer", help="the command, with options (default: %(default)s)")
     parser.add_argument("--launch", choices=CASES, help=argparse.SUPPRESS)
@@ -246,7 +246,7 @@ def main(arguments=None):
               + ("" if right else "; OTHER BITS"), *map(described, races), sep="\n")
         rows.append({"case": name, "machine": kinds, "right": right, "races": [asdict(race) for race in races]})
     if options.json:
-        head = {**where_and_when("cuda_kernels.conformance.racecheck", arguments), "sanitizer": version}
+        head = {**where_and_when("cuda_kernels.lab.racecheck", arguments), "sanitizer": version}
         write_record(options.json, head, rows=rows)
     return 1 if failed else 0
 
