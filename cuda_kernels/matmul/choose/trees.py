@@ -19,8 +19,9 @@ from simlayout.files import write_record
 PATH, OF_GROUPS = (Path(__file__).with_name(name) for name in ("trees.json", "trees_of_groups.json"))
 """Of plain products and of grouped ones, of which an estimate knows less."""
 
-UNIT = 1e-5
-"""The unit of the leaves in a file, which are whole numbers: they are logarithms of the factor, in steps of this."""
+UNIT = 4e-5
+"""The unit of the leaves in a file, which are whole numbers: they are logarithms of the factor, in steps of this. In a
+quarter of it the files would be a fifth larger; of 750 random products 16 get another choice by that, as good to 0.1 %."""
 
 STORED = {"feature": "<u1", "border": "<f4", "leaf": "<i2"}
 """The arrays of a file, of these types, as base64 of what `_packed` makes of them: a wheel cannot compress base64 of the
@@ -93,7 +94,8 @@ class Trees:
         """Writes a file that `read` reads; head: {name: value} at its beginning."""
         steps = np.rint(self.leaf / UNIT)
         if np.abs(steps).max() >= 1 << 15:
-            raise SimlayoutError(f"a leaf adds {steps.max() * UNIT:.3f} to a logarithm: a file holds less than 0.32768")
+            raise SimlayoutError(f"a leaf adds {steps.max() * UNIT:.3f} to a logarithm: a file holds less than "
+                                 f"{UNIT * (1 << 15):.5f}")
         arrays = {"feature": self.feature, "border": self.border, "leaf": steps}
         kept = {name: b64encode(_packed(arrays[name].astype(kind))).decode() for name, kind in STORED.items()}
         write_record(path, {**head, "features": FEATURES, "depth": self.feature.shape[1], **kept})
