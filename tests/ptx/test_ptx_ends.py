@@ -25,6 +25,7 @@ ADD = "ld.global.f32 %f3, [%rd3+512]; add.f32 %f3, %f3, %f8; st.global.f32 [%rd3
 USED = "st.global.f32 [%rd3+512], %f3; "
 BESIDE = "ld.global.f32 %f3, [%rd3+512]; " + USED + ST
 FMA = "fma.rn.f32 {0}, {0}, {0}, {0}; "
+INTO = "@!%p2 bra $in{0}; bra.uni $on{0}; $in{0}: {1}$on{0}: "
 IF, ELSE = "@%p2 bra $on{0}; {1}$on{0}: ", "@%p2 bra $else{0}; {1}bra $on{0}; $else{0}: {2}$on{0}: "
 THERE = "ld.shared.f32 %x9, [%r4+136]; add.f32 %f8, %f8, %x9; "
 
@@ -57,6 +58,7 @@ CASES = {
     SUM + "bar.sync 0; " + END + ADD: (2, 0), SUM + "fence.acq_rel.cta; " + END + ADD: (2, 0),
     SUM + END + "@%p2 bra $end; " + ADD: (0, 2), SUM + END + ST + "@%p2 bra $end; red.global.add.f32 [%rd3], %f1; ": (2, 0),
     SUM + IF.format(1, THERE) + END + ADD: (0, 3), SUM + IF.format(1, THERE) + END + ST: (3, 0),
+    SUM + INTO.format(1, THERE) + END + ADD: (0, 3),
     SUM + IF.format(1, "st.global.f32 [%rd3+256], %f1; ") + END + ADD: (0, 2),
     SUM + ELSE.format(1, THERE, "mul.f32 %f8, %f8, %f8; ") + END + ADD: (0, 3),
     SUM + IF.format(1, THERE + "red.global.add.f32 [%rd3+256], %f1; ") + END + ADD: (3, 0),
@@ -122,7 +124,7 @@ def some(draw):
         load = f"ld.shared.f32 {new}, [%r4+{12 * draw(range(99))}]; "
         kind = draw("lllllacssegxb")
         if kind == "s":
-            load = f"mov.f32 {new}, %f1; " + IF.format(new[2:], load)
+            load = f"mov.f32 {new}, %f1; " + draw((IF, INTO)).format(new[2:], load)
         elif kind == "e":
             load = ELSE.format(new[2:], load, f"mul.f32 {new}, %f1, %f1; ")
         elif kind == "a":

@@ -120,6 +120,9 @@ UNDER = "@!%p2 bra $skip; {} $skip: "
 ADD = "@%p1 red.global.add.u32 [%rd1], %x0; "
 ADDS = ADD + "@%p1 red.global.add.u32 [%rd1+4], %x1; "
 
+INTO = "@%p2 bra $in; bra.uni $skip; $in: {} $skip: "
+OTHERWISE = "@%p2 bra $one; bra.uni $two; $one: {} bra $both; $two: {} $both: "
+
 BEHIND_BRANCHES = {
     GUARD + LOAD + "@!%p1 bra $end; " + STORES + END: (0, 1),
     GUARD + LOAD + "@%p1 bra $on; ret; $on: " + STORES: (0, 1),
@@ -198,6 +201,14 @@ BEHIND_BRANCHES = {
     GUARD + OTHER + LOAD + UNDER.format(MORE) + UNDER.format(MORE).replace("skip", "two") + TO_END + ON + END: (1, 0),
     GUARD + OTHER + "setp.gt.u32 %p3, %r2, 5; " + LOAD + UNDER.format(MORE) +
     UNDER.format(MORE).replace("skip", "two").replace("%p2", "%p3") + TO_END + ON + END: (0, 1),
+    **{GUARD + OTHER + LOAD + UNDER.format(MORE) + way + TO_END + ON + END: (0, 1) for way in (
+        "st.global.u32 [%rd1+8], %r2; " + UNDER.format(MORE).replace("skip", "then"),
+        OTHERWISE.format(MORE, MORE), OTHERWISE.format(MORE, "").replace("bra.uni", "bra"))},
+    **{GUARD + OTHER + LOAD + one.format(MORE) + other.format("st.global.u32 [%rd1+12], %r1; ").replace(
+        "skip", "then").replace("$in", "$into") + TO_END + ON + END: made for one, other, made in (
+        (UNDER, UNDER.replace("@!", "@"), (0, 1)), (UNDER, INTO, (0, 1)), (UNDER, INTO.replace("@", "@!"), (1, 0)),
+        (INTO, UNDER, (0, 1)), (INTO, INTO, (0, 1)), (UNDER, UNDER, (1, 0)))},
+    GUARD + LOAD + "@%p1 bra $in; bra.uni $on; $in: " + RED.format("%x0") + "$on: " + LAST: (0, 1),
     GUARD + OTHER + LOAD + UNDER.format(MORE) + ADD + AFTER: (0, 1),
     GUARD + OTHER + TWO + UNDER.format(MORE.replace("%r2", "%x1")) + ADD + AFTER: (1, 1),
 }

@@ -33,6 +33,8 @@ ONCE = {
     both(FIRST, AGAIN): 1,
     both(FIRST, AGAIN, last="setp.gt.u32 %p2, %r1, 9; @%p2 ret; " + STRAIGHT): 1,
     both(FIRST, AGAIN, last=STRAIGHT): 2,
+    **{both(FIRST, AGAIN, last=last).replace("@%p1 bra", "@!%p1 bra IN; bra.uni MEET; IN:", 1).replace("IN: MEET;", "IN:"): 1
+       for last in (STRAIGHT, GUARDED)},
     both(FIRST, AGAIN, last="setp.gt.u32 %p2, %r1, 9; @%p2 add.u32 %x8, %x8, 1; " + STRAIGHT): 2,
     both(FIRST, AGAIN, last="setp.gt.u32 %p2, %r1, 9; @%p2 ld.global.u32 %x8, [%rd3+8]; " + STRAIGHT): 1,
     **{both(FIRST, AGAIN, last=f"{quotient} st.global.f32 [%rd3], %f2; " + STRAIGHT): many for quotient, many in {

@@ -69,19 +69,19 @@ def _units(lines: Any, gate: Any) -> Iterator[range]:
 
 def _parts(lines, gate):
     """(such places, whether loads ahead of them stay ahead) of all the gate's basic block, as ptxas has that."""
-    at, before = gate.at - 1, None
+    at, then = gate.at - 1, (gate.at, None)
     while at >= 0:
-        first, inside, guard = at, range(at, at + 1), None
+        first, inside = at, range(at, at + 1)
         if _is_label(lines.body[at]):
-            first = max(lines.skipped_from(at), lines.either_from(at))
-            guard = lines.body[first].guard
-            if first < 0 or guard == before:             # of two next to each other with one guard ptxas makes a branch
+            first = lines.predicated(at, then)
+            if first < 0:
                 return
+            then = first, lines.body[first].guard
             inside = [one for one in range(first + 1, at) if getattr(lines.body[one], "opcode", "bra") != "bra"]
         if any(lines.body[one].opcode in _ENDS or branched_around(lines.body[one]) for one in inside):
             return
         yield range(first, at + 1), any(keeps_ahead(lines.body[one]) for one in inside)
-        at, before = first - 1, guard
+        at = first - 1
 
 
 def _inside(lines, gate):

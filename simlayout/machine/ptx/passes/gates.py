@@ -142,8 +142,19 @@ class _Body:
             return _Gate(at, self.entered_at(at + 1, target), ends=True)
         if self.ends(at + 1) and self.jumps[self.body[target].name] == [at] and not self._falls(target - 1):
             return _Gate(at, self.entered_at(target + 1, len(self.body)), ends=True)
-        inside = self.entered_at(at + 1, target)
-        return _Gate(at, inside) if inside.stop == target and self._stays(inside) else None
+        over = self._over(at + 1)
+        first, end = (target + 1, over) if over > target else (at + 1, target)
+        inside = self.entered_at(first, end)
+        return _Gate(at, inside) if inside.stop == end and self._stays(inside) else None
+
+    def _over(self, at):
+        """Where a branch leads that another one under a guard goes around, as in `@%p bra $in; bra $on; $in: ... $on:`, to
+        which nothing else leads; -1 of all else."""
+        before, branch, label = self.body[max(at - 1, 0)], self.body[at], self.body[min(at + 1, len(self.body) - 1)]
+        if getattr(branch, "opcode", "") != "bra" or branch.guard is not None or not isinstance(label, syntax.Label):
+            return -1
+        alone = getattr(before, "guard", None) is not None and self.jumps[label.name] == [at - 1]
+        return self._target(branch) if alone and before.opcode == "bra" else -1
 
     def _stays(self, around):
         """Whether ptxas leaves a branch around some statements a branch."""
@@ -154,12 +165,24 @@ class _Body:
         jumps = self.jumps[self.body[label].name]
         if len(jumps) != 1 or not 0 <= jumps[0] < label:
             return -1
-        branch, around = self.body[jumps[0]], self.body[jumps[0] + 1 : label]
+        at, first = jumps[0], jumps[0] + 1
+        if self._over(at) == label:
+            at, first = at - 1, at + 2
+        branch = self.body[at]
         if isinstance(branch, syntax.Label) or branch.opcode != "bra" or branch.guard is None:
             return -1
-        if any(isinstance(one, syntax.Label) for one in around):
+        if any(isinstance(one, syntax.Label) for one in self.body[first:label]):
             return -1
-        return -1 if self._stays(range(jumps[0] + 1, label)) else jumps[0]
+        return -1 if self._stays(range(first, label)) else at
+
+    def predicated(self, label: int, then: tuple[int, object]) -> int:
+        """Where the branch is that leads to a label, if ptxas puts all between under predicates instead; else -1. then:
+        where the next branch is, and its guard. Of two side by side one over stores stays if both have one guard."""
+        first = max(self.skipped_from(label), self.either_from(label))
+        beside = first >= 0 and then == (label + 1, getattr(self.body[first], "guard", None))
+        if beside and self.jumps[getattr(self.body[label], "name", "")] == [first]:
+            return -1 if any(getattr(one, "opcode", "") == "st" for one in self.body[first:label]) else first
+        return first
 
     def either_from(self, label: int) -> int:
         """Where the branch is from which two ways lead to a label, if ptxas puts both under predicates instead; else -1."""
@@ -171,11 +194,10 @@ class _Body:
         if len(self.jumps[other.name]) != 1:
             return -1
         first = way = self.jumps[other.name][0]
-        if getattr(self.body[way], "guard", None) is None:       # `@%p bra $one; bra $other; $one: ...`
-            one, first = self.body[way + 1], way - 1
-            if not isinstance(one, syntax.Label) or self.jumps[one.name] != [first]:
-                return -1
-            way += 1
+        if self._over(way) == over + 1:
+            first, way = way - 1, way + 1
+        elif getattr(self.body[way], "guard", None) is None:
+            return -1
         ways = [*range(way + 1, over), *range(over + 2, label)]
         labels = any(isinstance(self.body[at], syntax.Label) for at in ways)
         return -1 if labels or way >= over or self._stays(ways) else first
@@ -269,18 +291,18 @@ def _behind(lines, gate, kept=frozenset()):
     changed: set[str] = set()                            # between a statement and the gate
     stay: set[str] = set()                               # names of what is between the block's start and the gate, and stays
     skipped = gate.at                                    # where the branch is that a statement is behind, up to its label
-    skipping: list[Guard] = []                           # those of such branches
+    then: tuple[int, object] = (gate.at, None)           # where the next one behind it is, and its guard
     for at in range(gate.at - 1, -1, -1):
         statement = lines.body[at]
+        if at > skipped and getattr(statement, "opcode", "bra") == "bra":
+            continue
         if isinstance(statement, syntax.Label):
-            skipped = lines.skipped_from(at)
+            skipped = lines.predicated(at, then)
             if skipped < 0:
                 break
+            then = skipped, lines.body[skipped].guard
             continue
-        if at == skipped:                                # the branch itself, of two with one guard ptxas makes a branch
-            if statement.guard in skipping:
-                break
-            skipping.append(statement.guard)
+        if at == skipped:
             skipped = gate.at
             continue
         if keeps_ahead(statement):

@@ -6,7 +6,7 @@ ptxas stores where the lanes meet again, what either way has left in a register.
 all lanes, and the one in the branch counts nothing. Seen in the SASS of ptxas 13.0 and 13.5: it does so with all stores of
 the block ahead together, if those of the branch go to the same places in the same order, if nothing but them touches shared
 memory from the first of them to where the lanes meet (loads ahead of them do not matter), if no branch is in that branch
-(what a guard keeps from memory is one), and if more than straight code follows.
+(what a guard keeps from memory is one), and if more than straight code follows, or the branch leads into the stores.
 """
 
 from collections import Counter
@@ -36,9 +36,18 @@ def stored_again(body: Statements, known: Known, wholes: Mapping[int, tuple[Join
     for at, branch in enumerate(body):
         if isinstance(branch, syntax.Instruction) and branch.opcode == "bra":
             meet = places.get(getattr(branch.operands[0], "name", ""), at)
-            if _goes_on(body[meet + 1:]):
+            if at > 0 and _leads_over(body[at - 1], at + 1, places):
+                found.update(_stores_of(body[:at - 1], body[at + 2:meet], known, wholes))
+            elif _goes_on(body[meet + 1:]):
                 found.update(_stores_of(body[:at], body[at + 1:meet], known, wholes))
     return found
+
+
+def _leads_over(statement, to, places):
+    """Whether a statement is a branch under a guard to the label at a place, to which nothing else leads: over the next one,
+    as in `@%p bra $in; bra $on; $in: ... $on:`."""
+    return (getattr(statement, "opcode", "") == "bra" and statement.guard is not None
+            and places.get(getattr(statement.operands[0], "name", "")) == to)
 
 
 def _stores_of(ahead, inside, known, wholes):
