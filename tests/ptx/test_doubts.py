@@ -8,10 +8,11 @@ import pytest
 pytest.importorskip("numba")
 
 from hypothesis import strategies as st
+from steps_of_launches import in_one_step, recorded
 from tiers import given_few
 
 from simlayout.errors import HazardError, MachineError
-from simlayout.machine.ptx import doubts, entry, running
+from simlayout.machine.ptx import attempts, doubts, entry, running
 from simlayout.machine.ptx.compiled.loop import Loop  # at hand from the first launch on
 from simlayout.ptx import load
 
@@ -125,15 +126,11 @@ def outcome(text, block, ctas, hazards="report"):
             sorted(trace.notes), *(a.tolist() for a in arrays))
 
 
-def in_one_step(attempt, program, compiled):
-    return attempt()
-
-
 @given_few(15, 2_000, programs(), st.sampled_from([32, 64, 96, 40]), st.integers(1, 3))
 def test_what_is_told_in_two_steps_is_what_the_shadows_tell(text, block, ctas):
     two = outcome(text, block, ctas)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(entry, "in_two_steps", in_one_step)
+        in_one_step(patch)
         assert two == outcome(text, block, ctas)
 
 
@@ -141,7 +138,7 @@ def test_what_is_told_in_two_steps_is_what_the_shadows_tell(text, block, ctas):
 def test_what_is_raised_too(text, block):
     two = outcome(text, block, 2, "raise")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(entry, "in_two_steps", in_one_step)
+        in_one_step(patch)
         assert two == outcome(text, block, 2, "raise")
 
 
@@ -174,13 +171,8 @@ TILE = """
 
 
 def steps_of(monkeypatch, text, ctas=1, more=()):
-    """(how often the shadows were used, the array) of a launch of 64 threads per CTA. more: arguments behind the array."""
-    seen, made = [], entry.in_two_steps
-
-    def counted(attempt, program, compiled):
-        return made(lambda **how: seen.append(how) or attempt(**how), program, compiled)
-
-    monkeypatch.setattr(entry, "in_two_steps", counted)
+    """(its attempts, the array, the Trace) of a launch of 64 threads per CTA. more: arguments behind the array."""
+    seen = recorded(monkeypatch)
     array = np.arange(64, dtype=np.uint32)
     trace = load(text).entry().run(ctas, 64, array, *more, hazards="report")
     return seen, array, trace
@@ -188,19 +180,19 @@ def steps_of(monkeypatch, text, ctas=1, more=()):
 
 def test_a_clean_launch_takes_one_step(monkeypatch):
     seen, array, trace = steps_of(monkeypatch, TILE.format(between="bar.sync 0;"))
-    assert seen == [{"quick": True}] and not trace.hazards
+    assert seen == ["quick"] and not trace.hazards
     assert array.tolist() == [i ^ 32 for i in range(64)]
 
 
 def test_an_assertion_that_holds_takes_one_step_too(monkeypatch):
     between = ".reg .pred %p<2>; bar.sync 0; setp.gt.u32 %p1, %r1, 63; @%p1 trap;"
     seen, _, trace = steps_of(monkeypatch, TILE.format(between=between))
-    assert seen == [{"quick": True}] and not trace.hazards
+    assert seen == ["quick"] and not trace.hazards
 
 
 def test_a_race_takes_two_and_memory_is_as_before_in_between(monkeypatch):
     seen, array, trace = steps_of(monkeypatch, TILE.format(between=""))
-    assert seen == [{"quick": True}, {}] and [h.kind for h in trace.hazards]
+    assert seen == ["quick", "shadowed"] and [h.kind for h in trace.hazards]
     assert set(array[32:].tolist()) <= set(range(64)) | {0xFFFFFFFF}
 
 
@@ -234,7 +226,7 @@ COUNTED = """    .loc 1 1 1
 def test_atomics_race_with_plain_accesses_that_no_barrier_orders(monkeypatch, first, between, then, told):
     text = HEAD + "    setp.eq.u32 %p1, %r1, 0;\n" + COUNTED.format(first=first, between=between, then=then)
     seen, _, trace = steps_of(monkeypatch, text, 2, (None,))
-    assert bool(trace.hazards) == told and (told or seen == [{"quick": True}])
+    assert bool(trace.hazards) == told and (told or seen == ["quick"])
 
 
 FILLED = "@%p1 st.shared.u32 [s], %r1; bar.sync 0; "
@@ -259,10 +251,10 @@ OWN = "mul.wide.u32 %d3, %r1, 4; add.u64 %d4, %d1, %d3; "
 ])
 def test_the_quick_look_knows_which_atomics_are_ordered(monkeypatch, first, between, then, ctas, told):
     text = HEAD + "    setp.eq.u32 %p1, %r1, 0;\n" + COUNTED.format(first=first, between=between, then=then)
-    asked, made = [], entry.told_of
-    monkeypatch.setattr(entry, "told_of", lambda *args: asked.append(1) or made(*args))
+    asked, made = [], attempts.told_of
+    monkeypatch.setattr(attempts, "told_of", lambda *args: asked.append(1) or made(*args))
     seen, _, trace = steps_of(monkeypatch, text, ctas, (None,))
-    assert seen[0] == {"quick": True} and bool(trace.hazards) == told == bool(asked or seen[1:])
+    assert seen[0] == "quick" and bool(trace.hazards) == told == bool(asked or seen[1:])
 
 
 def test_an_access_where_memory_has_come_up_that_was_not_known_at_the_start_is_a_doubt():
@@ -286,8 +278,8 @@ def test_arrays_that_overlap_are_left_to_the_shadows():
 def test_without_the_compiled_loop_short_launches_end_before_it_is_fetched(monkeypatch):
     monkeypatch.setattr(entry, "compiled", lambda: False)
     seen, array, _ = steps_of(monkeypatch, TILE.format(between="bar.sync 0;"))
-    assert seen == [{"patient": False}] and array[0] == 32
+    assert seen == ["briefly"] and array[0] == 32
     monkeypatch.setattr(running, "WARMTH", 10)
     monkeypatch.setattr(running, "compiled", lambda: False)
     seen, array, _ = steps_of(monkeypatch, TILE.format(between="bar.sync 0;"))
-    assert seen[-2:] == [{"patient": False}, {"quick": True}] and array[0] == 32
+    assert seen[-2:] == ["briefly", "quick"] and array[0] == 32

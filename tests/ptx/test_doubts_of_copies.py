@@ -3,7 +3,7 @@ one are told of as the shadows tell."""
 
 import numpy as np
 import pytest
-from test_doubts import in_one_step
+from steps_of_launches import in_one_step, recorded
 
 pytest.importorskip("numba")
 
@@ -53,10 +53,9 @@ def launched(monkeypatch, lines, block=64):
     """As `steps_of`, of lines of PTX."""
     monkeypatch.undo()
     text = HEAD + "\n".join("    " + line for line in " ".join(lines).replace("; ", ";\n").split("\n")) + "\n    ret;\n}\n"
-    seen, made = [], entry.in_two_steps
-    monkeypatch.setattr(entry, "in_two_steps", lambda attempt, *how: made(lambda **h: seen.append(h) or attempt(**h), *how))
+    seen = recorded(monkeypatch)
     found = of(text, block)
-    monkeypatch.setattr(entry, "in_two_steps", in_one_step)
+    in_one_step(monkeypatch)
     assert found == of(text, block)                      # what the shadows tell
     return seen, found[0]
 
@@ -78,7 +77,7 @@ def of(text, block):
     (FIRST_WARP, STORED, "bar.warp.sync -1;", MATRIX, "END:"), (COPY,)])
 def test_what_is_in_order_takes_one_step(monkeypatch, lines):
     seen, kinds = launched(monkeypatch, lines)
-    assert seen == [{"quick": True}] and kinds == []
+    assert seen == ["quick"] and kinds == []
 
 
 @pytest.mark.parametrize("lines, kind", [
@@ -97,12 +96,12 @@ def test_what_is_in_order_takes_one_step(monkeypatch, lines):
 ])
 def test_a_fault_is_told_as_the_shadows_tell_it(monkeypatch, lines, kind):
     seen, kinds = launched(monkeypatch, lines)
-    assert seen[0] == {"quick": True} and any(one.startswith(kind) or kind in one for one in kinds), kinds
+    assert seen[0] == "quick" and any(one.startswith(kind) or kind in one for one in kinds), kinds
 
 
 def test_what_a_copy_has_read_and_is_written_later_is_left_to_the_shadows(monkeypatch):
     seen, kinds = launched(monkeypatch, (COPY, COMMIT, WAIT, BARRIER, "st.global.u32 [%d3], %r1;"))
-    assert seen[0] == {"quick": True} and kinds == []
+    assert seen[0] == "quick" and kinds == []
 
 
 @pytest.mark.parametrize("nbytes, races", [(4, False), (5, True), (6, True), (7, True)])
@@ -114,7 +113,7 @@ def test_a_copy_reads_all_of_the_word_in_which_its_src_size_ends(monkeypatch, nb
 
 def test_ldmatrix_whose_results_nobody_reads_counts_nothing_in_the_compiled_loop_either(monkeypatch):
     lines = ("st.shared.u32 [%r4], %r1;", BARRIER, MATRIX.split(" st.global")[0])
-    assert launched(monkeypatch, lines) == ([{"quick": True}], [])
+    assert launched(monkeypatch, lines) == (["quick"], [])
 
 
 PRODUCTS = {"m16n8k16.row.col.f32.f16.f16.f32": (4, 2, 4, 4), "m16n8k16.row.col.f16.f16.f16.f16": (4, 2, 2, 2),

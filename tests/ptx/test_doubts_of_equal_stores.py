@@ -7,11 +7,11 @@ import pytest
 pytest.importorskip("numba")
 
 from hypothesis import strategies as st
-from test_doubts import HEAD, in_one_step, outcome
+from steps_of_launches import in_one_step, recorded
+from test_doubts import HEAD, outcome
 from tiers import given_few
 
 import simlayout.machine.ptx.compiled.loop  # noqa: F401  (at hand from the first launch on)
-from simlayout.machine.ptx import entry
 from simlayout.ptx import load
 
 NOTE = "of the value that another thread stores there too, and nothing orders the two: right as long as they are equal"
@@ -29,12 +29,7 @@ def two_lanes(then=""):
 
 def looked(monkeypatch, body, ctas, hazards="raise"):
     """(how a launch of 64 threads per CTA was looked at, its Trace)."""
-    seen, made = [], entry.in_two_steps
-
-    def counted(attempt, program, compiled):
-        return made(lambda **how: seen.append(how) or attempt(**how), program, compiled)
-
-    monkeypatch.setattr(entry, "in_two_steps", counted)
+    seen = recorded(monkeypatch)
     return seen, load(FILE + body + "    ret;\n}\n").entry().run(ctas, 64, np.zeros(64, np.uint32), None, hazards=hazards)
 
 
@@ -57,8 +52,8 @@ def lines_noted(trace):
 ])
 def test_stores_of_one_value_by_one_line_are_decided_at_once_and_noted_as_the_shadows_note_them(monkeypatch, body, lines):
     seen, trace = looked(monkeypatch, body, 2)
-    assert seen == [{"quick": True}] and lines_noted(trace) == lines
-    monkeypatch.setattr(entry, "in_two_steps", in_one_step)
+    assert seen == ["quick"] and lines_noted(trace) == lines
+    in_one_step(monkeypatch)
     assert looked(monkeypatch, body, 2)[1].notes == trace.notes
 
 
@@ -81,7 +76,7 @@ UNEQUAL = "    setp.eq.u32 %p2, %r1, 37; selp.u32 %r5, 9, 7, %p2;\n"
 ])
 def test_where_one_of_many_stores_another_value_or_reads_what_they_store_a_hazard_is_told(monkeypatch, body):
     seen, trace = looked(monkeypatch, body, 2, "report")
-    assert seen[0] == {"quick": True} and trace.hazards
+    assert seen[0] == "quick" and trace.hazards
 
 
 @pytest.mark.parametrize("body, noted", [
@@ -92,7 +87,7 @@ def test_where_one_of_many_stores_another_value_or_reads_what_they_store_a_hazar
 ])
 def test_where_the_quick_look_does_not_know_which_line_to_note_the_shadows_do(monkeypatch, body, noted):
     seen, trace = looked(monkeypatch, body, 1)
-    assert seen == [{"quick": True}, {}] and bool(lines_noted(trace)) == noted
+    assert seen == ["quick", "shadowed"] and bool(lines_noted(trace)) == noted
 
 
 def test_a_flag_that_all_threads_of_a_cluster_set_is_noted_too():
@@ -164,5 +159,5 @@ def programs(draw):
 def test_what_is_told_and_noted_of_equal_stores_in_two_steps_is_what_the_shadows_tell(text, block, ctas, hazards):
     two = outcome(text, block, ctas, hazards)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(entry, "in_two_steps", in_one_step)
+        in_one_step(patch)
         assert two == outcome(text, block, ctas, hazards)

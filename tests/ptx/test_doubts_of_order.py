@@ -3,7 +3,7 @@ and of those that it is sure of the shadows tell nothing else."""
 
 import numpy as np
 import pytest
-from test_doubts import in_one_step
+from steps_of_launches import in_one_step
 from tiers import given_few
 
 pytest.importorskip("numba")
@@ -29,10 +29,7 @@ def outcome(program):
 
 def quick(patch, program):
     """The same of a quick look, None where that is in doubt."""
-    def once(attempt, *_):
-        return attempt(quick=True)
-
-    patch.setattr(entry, "in_two_steps", once)
+    patch.setattr(entry, "in_two_steps", lambda attempts, *_: attempts.quick())
     try:
         return outcome(program)
     except Doubt:
@@ -45,7 +42,7 @@ def test_what_is_in_order_takes_one_step(monkeypatch, names):
     program = load(text_of(lines_of(names))).entry()
     found = quick(monkeypatch, program)
     assert found is not None and not found[0] and any("stores there too" in note for note in found[1]) == ("one" in names)
-    monkeypatch.setattr(entry, "in_two_steps", in_one_step)
+    in_one_step(monkeypatch)
     assert found == outcome(program)
 
 
@@ -55,7 +52,7 @@ def test_of_what_it_is_sure_the_shadows_tell_the_same(lines):
     with pytest.MonkeyPatch.context() as patch:
         found = quick(patch, program)
         if found is not None:
-            patch.setattr(entry, "in_two_steps", in_one_step)
+            in_one_step(patch)
             assert found == outcome(program) and not found[0]
 
 

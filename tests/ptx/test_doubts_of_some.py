@@ -6,12 +6,13 @@ import pytest
 pytest.importorskip("numba")
 
 from hypothesis import strategies as st
-from test_doubts import HEAD, in_one_step, programs
+from steps_of_launches import in_one_step
+from test_doubts import HEAD, programs
 from tiers import given_few
 
 import simlayout.machine.ptx.compiled.loop  # noqa: F401  (at hand from the first launch on)
 from simlayout.errors import HazardError, MachineError
-from simlayout.machine.ptx import doubts, entry
+from simlayout.machine.ptx import doubts
 from simlayout.ptx import load
 
 CTAS = 20
@@ -31,7 +32,7 @@ def test_hazards_of_a_part_are_among_those_of_the_whole_and_each_has_a_line_that
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(doubts, "ENOUGH", 0)
         two = launched(text, block, ctas)
-        patch.setattr(entry, "in_two_steps", in_one_step)
+        in_one_step(patch)
         one = launched(text, block, ctas)
     if isinstance(one, str) or isinstance(two, str):
         assert one == two

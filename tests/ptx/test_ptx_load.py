@@ -176,7 +176,7 @@ def test_a_launch_has_the_variables_that_its_kernel_can_reach_and_no_others():
     ("alloca.u64 %rd1, 64;", "(alloca): give the array a constant size"),
     ("multimem.red.relaxed.sys.global.add.f32 [%rd1], %f;", "(multimem): add in the memory of one GPU"),
     ("max.f32 %f1, %f2, %f3, %f4;", "three sources need sm_100 or newer, and the machine is an sm_90: compile for sm_90a"),
-    ("vadd4.u32.u32.u32 %r1, %r2, %r3, %r4;", "(vadd4): call CUDA's function for it (__vadd4)"),
+    ("vmad.u32.u32.u32 %r1, %r2, %r3, %r4;", "(vmad): write it in plain C"),
     ("mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f, %f, %f, %f}, {%r1, %r2}, {%r3, %r4}, {%f, %f, %f, %f}, "
      "%r1, 0;", "multiply the whole matrices here, without .sp"),
     ("wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {%f, %f, %f, %f}, %rd1, %rd2, %r1, 0, 1, 1, 1, 0, 0;",

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 from ptx_texts import module
+from steps_of_launches import in_one_step
 
 import simlayout as sl
 from simlayout.machine.hazards.global_shadow import GlobalShadow
-from simlayout.machine.ptx import entry
 
 PASSED_ON = """
 ld.param.u64 %rd1, [kernel_param_0];
@@ -196,7 +196,7 @@ ret;
 def test_an_atomic_of_a_warp_on_one_address_is_one_access_to_whoever_looks_for_races(monkeypatch):
     entered, enter = [], GlobalShadow.enter
     monkeypatch.setattr(GlobalShadow, "enter", lambda *args, **more: entered.append(args[3]) or enter(*args, **more))
-    monkeypatch.setattr(entry, "in_two_steps", lambda attempt, program, compiled: attempt())        # by the shadows
+    in_one_step(monkeypatch)
     out = np.zeros(97, np.uint32)
     trace = sl.ptx.load(module(COUNTED.replace("WRITE", "//"), ("u64",))).entry().run(3, 96, out, hazards="report")
     assert out[0] == 3 * sum(range(96)) and trace.hazards == ()

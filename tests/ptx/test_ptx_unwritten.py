@@ -4,11 +4,11 @@ hazards where it does."""
 import numpy as np
 import pytest
 from ptx_texts import module
+from steps_of_launches import in_one_step, recorded
 from tiers import sweep_but
 
 from simlayout import ptx
 from simlayout.errors import HazardError
-from simlayout.machine.ptx import entry as machine
 
 HEAD = """.reg .b32 %lane, %own, %next, %sum, %zero; .reg .b64 %out, %wide;
 .shared .align 16 .b8 smem[512];
@@ -85,12 +85,10 @@ def test_what_is_told_in_two_steps_is_what_the_shadows_tell(monkeypatch, body):
         trace, out = run(body, hazards="report")
         return [str(one) for one in trace.hazards], trace.notes, trace.lines, trace.executed, out.tolist()
 
-    seen, made = [], machine.in_two_steps
-    monkeypatch.setattr(machine, "in_two_steps",
-                        lambda attempt, *how: made(lambda **h: seen.append(h) or attempt(**h), *how))
+    seen = recorded(monkeypatch)
     found = told()
-    assert seen == [{"quick": True}] + [{} if loops else {"matters": True}] * (body in WITH_USE.values())
-    monkeypatch.setattr(machine, "in_two_steps", lambda attempt, *_: attempt())
+    assert seen == ["quick"] + ["shadowed" if loops else "once"] * (body in WITH_USE.values())
+    in_one_step(monkeypatch)
     assert found == told()
 
 

@@ -359,21 +359,17 @@ def told_of(program, trace, doubted, ctas, look):
     return replace(trace, hazards=hazards, notes=(*trace.notes, note)), True
 
 
-def in_two_steps(attempt, program, compiled):
-    """What attempt(...) returns. It is called as attempt(): with shadows; attempt(matters=True): the same where what is not
-    defined is known to matter; attempt(quick=True): with Doubts instead, may raise Doubt; attempt(patient=False):
-    with shadows, for a short while, may raise TooLong. Where they are raised, memory is as before.
-
-    compiled: None where nothing is compiled; else whether the compiled loop is at hand.
-    """
+def in_two_steps(attempts, program, compiled):
+    """The Trace of a launch, by one of its Attempts after the other. compiled: None where nothing is compiled; else whether
+    the compiled loop is at hand."""
     if compiled is None or not (is_plain(program) or is_ordered(program)):
-        return attempt()
+        return attempts.shadowed()
     if not compiled:
         try:
-            return attempt(patient=False)
+            return attempts.briefly()
         except TooLong:
             pass
     try:
-        return attempt(quick=True)
+        return attempts.quick()
     except Doubt as doubt:
-        return attempt(matters=True) if doubt.matters else attempt()
+        return attempts.once() if doubt.matters else attempts.shadowed()

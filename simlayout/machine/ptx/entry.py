@@ -8,29 +8,24 @@ from typing import Any
 import numpy as np
 
 from simlayout.algebra.aliases import Progress
-from simlayout.errors import HazardError, InstructionError, MachineError, SimlayoutError, brief
-from simlayout.interrupts import not_lost
+from simlayout.errors import InstructionError, MachineError, brief
 from simlayout.machine.engine.cta import most_registers
 from simlayout.machine.engine.events import watcher
-from simlayout.machine.engine.launch import Launch, Shape, run_grid, three_of
+from simlayout.machine.engine.launch import Launch, Shape, three_of
 from simlayout.machine.engine.listing import Later, SourceLine
 from simlayout.machine.engine.trace import Trace
 from simlayout.machine.hazards.kinds import check_mode, located
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.arguments import form_of, packed
+from simlayout.machine.ptx.attempts import Attempts
 from simlayout.machine.ptx.cxx.names import brief_name
 from simlayout.machine.ptx.cxx.types import parameter_types
-from simlayout.machine.ptx.doubts import TRIED, Before, Doubt, Doubts, Enough, TooLong, UntilTold, in_two_steps, told_of
+from simlayout.machine.ptx.doubts import in_two_steps
 from simlayout.machine.ptx.faults import refusal, summed
-from simlayout.machine.ptx.looked import is_plain
 from simlayout.machine.ptx.lowering.lower import Lowering
-from simlayout.machine.ptx.ordered import OrderedDoubts
 from simlayout.machine.ptx.passes.unread import NOTE
-from simlayout.machine.ptx.running import Running, compiled
-from simlayout.machine.ptx.unwritten import can_be_tried, judged, judged_quickly, noted
+from simlayout.machine.ptx.running import compiled
 from simlayout.machine.ptx.variables import Loaded
-from simlayout.machine.ptx.warps.turns import PtxTurns
-from simlayout.machine.ptx.warps.warp import PtxWarp
 from simlayout.wording import counted
 
 LIMIT = 1 << 32
@@ -121,7 +116,7 @@ class Entry:
         program, limit, arch = self.program, _whole(limit, "limit", 1), arch or self.module.arch
         dynamic_bytes = _whole(shared_bytes, "shared_bytes", 0)
 
-        def attempt(quick=False, patient=True, trial=None, only=None, log=None):
+        def prepared(log):
             launch = Launch(arch, hazards, python=self.module.python)
             launch.log = log or launch.log
             space = self.module.space(launch, self.variables)
@@ -134,98 +129,21 @@ class Entry:
                 space.workspace = space.address(np.zeros(2, np.uint32))
             self._check(shape)
             launch.registers = self._registers(shape)
-            tried = trial is not None and trial.tried
-            if trial is not None:
-                trial.begin(launch, space)
-            before = trial.before if quick else None if patient else Before(space)
-            trace = self._run(launch, shape, space, min(limit, TRIED) if tried else limit,
-                              None if tried or log else progress, quick, before, only)
-            if quick:
-                return self._looked_at(trace, launch.doubts, trial, prod(shape.grid), attempt)
-            return noted(trace, launch.log.put_aside()) if tried else trace
-
-        def with_shadows(quick=False, patient=True, matters=False):
-            if quick:
-                return judged_quickly(lambda trial: attempt(quick=True, trial=trial))
-            if matters:
-                return attempt()
-            return judged(program, lambda trial: attempt(patient=patient or trial.tried, trial=trial))
+            return launch, space, shape
 
         check_mode(hazards)
+        attempts = Attempts(program, prepared, self._traced, limit, progress, self.module.python)
         if hazards == "off" or watcher() is not None:
-            return attempt()
+            return attempts.once()
         if together or prod(self._cluster(cluster)) != 1:
-            return with_shadows()
-        return in_two_steps(with_shadows, program, compiled())
+            return attempts.shadowed()
+        return in_two_steps(attempts, program, compiled())
 
-    def _looked_at(self, trace, doubts, trial, ctas, attempt):
-        """The Trace of a quick run, with hazards where it may have some; says to the trial what it has kept aside."""
-        before, doubted = trial.before, doubts.doubted is not None and doubts.doubted.any()
-        try:
-            trial.aside = doubts.put_aside()
-            if trial.aside and (doubted or not before.complete):
-                raise Doubt("reads of what is not defined beside something else")
-        except Doubt:
-            before.give_back()
-            raise
-        return self._with_hazards(trace, doubts.doubted, ctas, before, attempt) if doubted else trace
-
-    def _with_hazards(self, trace, doubted, ctas, before, attempt):
-        """The Trace of a quick run, as `told_of` gives it; what memory holds is as after the run that it is of."""
-        after = [memory.copy() for memory, _ in before.kept]
-
-        def look(some, lines):
-            before.give_back()
-            logs = []
-
-            def seen(trial):
-                logs.append(UntilTold(self.module.python, self.program, lines))
-                return attempt(trial=trial, only=some, log=logs[-1])
-
-            return judged(self.program, seen), logs[0]
-
-        try:
-            found, is_quick = told_of(self.program, trace, doubted, ctas, look)
-        except Doubt:
-            before.give_back()
-            raise
-        for (memory, _), held in zip(before.kept, after) if is_quick else ():
-            memory[:] = held
-        return found
-
-    def _run(self, launch, shape, space, limit, progress, quick, before, only):
-        """Runs a launch as `in_two_steps` says; its Trace. only: as of `run_grid`."""
-        program = self.program
-        if quick and not before.possible:
-            raise Doubt
-        if quick:
-            launch.look_quickly(Doubts(program, space, launch.log.reports, can_be_tried(program), _look) if is_plain(program)
-                                else OrderedDoubts(program, space, can_be_tried(program), _look))
-        program.executed = np.zeros(len(program.steps), np.int64)
-        running = Running(program, launch, space, shape, limit, None if quick else before)
-
-        try:
-            with not_lost() as again:
-                def begin(cta, index):
-                    return running.begun(_Located(PtxWarp(cta, index, program, space, running), limit, again))
-
-                def whole(first):
-                    again()
-                    return running.whole(first)
-
-                run_grid(launch, shape, begin, progress, running.ahead, whole, only)
-        except Enough:
-            pass
-        except (Doubt, TooLong, SimlayoutError) as error:
-            if not isinstance(error, TooLong) and not quick:
-                raise
-            before.give_back()
-            raise error if isinstance(error, Doubt | TooLong) else Doubt(str(error)) from None
-        running.end()
-        if quick:
-            launch.doubts.note_equal(launch.recorder)
-        self._record(launch.recorder, program.executed)
-        return launch.trace(Later(partial(self._executed, program.executed)))
+    def _traced(self, launch):
+        """The Trace of a Launch that has ended."""
+        executed = self.program.executed
+        self._record(launch.recorder, executed)
+        return launch.trace(Later(partial(self._executed, executed)))
 
     def _record(self, recorder, executed):
         """Tells how often the instructions of each site were executed: int64 [steps]."""
@@ -301,35 +219,8 @@ class Entry:
         return max(min(room, room if most is None else most), least or 0)
 
 
-class _Located(PtxTurns):
-    """The same, whose errors say where in the program they happened. again: as `interrupts.not_lost` gives it."""
-
-    def __init__(self, warp, limit, again):
-        super().__init__(warp, limit)
-        self._again = again
-
-    def resume(self):
-        """As of PtxTurns."""
-        self._again()
-        try:
-            super().resume()
-        except HazardError:
-            raise                                        # says so itself
-        except SimlayoutError as error:
-            where = f"{self.warp.standing()}: CTA {self.warp.index}, warp {self.warp.warp_index}"
-            error.args = (f"{where}: {error}", *error.args[1:])
-            raise
-
-
 def _whole(value, name, least):
     """An integer of at least so much."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise MachineError(f"{name} = {brief(value)}: give an integer of at least {least}")
     return int(value)
-
-
-def _look(*of):
-    """`compiled.look.found`, which few programs need: with it comes Numba."""
-    from simlayout.machine.ptx.compiled.look import found
-
-    return found(*of)

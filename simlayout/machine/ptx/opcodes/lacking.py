@@ -8,7 +8,7 @@ _SEVERAL = ("multimem", "one GPU, and no multicast objects of several",
             "add in the memory of one GPU (red, atom), and load from there")
 _VIDEO = ("vadd vsub vabsdiff vmin vmax vshl vshr vmad vset vadd2 vsub2 vabsdiff2 vavrg2 vmin2 vmax2 vset2 "
           "vadd4 vsub4 vabsdiff4 vavrg4 vmin4 vmax4 vset4", "no vmad, and no video instructions that name pieces",
-          "call CUDA's function for it (__vadd4), or write plain C")
+          "write it in plain C")
 
 _ROWS = {opcode: (lacks, instead) for opcodes, lacks, instead in (_TEXTURES, _SURFACES, _STACK, _SEVERAL, _VIDEO)
          for opcode in opcodes.split()}
