@@ -49,7 +49,7 @@ def test_at_least_95_of_100_classes_of_wavefronts_that_do_not_depend_on_time_are
 
 
 def test_the_guide_says_how_many_were_equal():
-    guide = " ".join(resources.files("simlayout.guide").joinpath("ptx.md").read_text().split())
+    guide = " ".join(resources.files("simlayout.guide").joinpath("accuracy.md").read_text().split())
     ran = sum("failed" not in made for made in RECORD.values())
-    assert f"an H200 ran {ran} kernels" in guide and RECORD_ABOUT["date"] in guide
+    assert f"An H200 ran {ran} kernels" in guide and RECORD_ABOUT["date"] in guide
     assert f"{PAIRS - APART} of {PAIRS} counts" in guide

@@ -24,7 +24,7 @@ FORMS = (
     *(_row(f"v{name}.D.A.u32.MODE", "b32 b32", name, 32, _SCALAR) for name in ("shl", "shr")),
     *(_row(f"v{name}.D.A.u32.MODE.LAST", "b32 b32 b32", name, 32, _SCALAR) for name in ("shl", "shr")),
     _row("vset.A.B.CMP", "b32 b32", "set", 32, _SCALAR), _row("vset.A.B.CMP.LAST", "b32 b32 b32", "set", 32, _SCALAR),
-    *(_row(f"v{name}{n}.D.A.B{{.sat}}{{.add}}", "b32 b32 b32", name, 32 // n, _SIMD)
-      for n in (4, 2) for name in ("add", "sub", "avrg", "absdiff", "min", "max")),
+    *(_row(f"v{name}{n}.D.A.B{last}", "b32 b32 b32", name, 32 // n, _SIMD)
+      for n in (4, 2) for name in ("add", "sub", "avrg", "absdiff", "min", "max") for last in ("{.sat}", ".add")),
     *(_row(f"vset{n}.A.B.CMP{{.add}}", "b32 b32 b32", "set", 32 // n, _SIMD) for n in (4, 2)),
 )
