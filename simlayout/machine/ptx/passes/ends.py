@@ -169,8 +169,11 @@ def _has_uniform_register(lines, base):
         return _named(lines, base) not in lines.in_registers
     if made is None or made.opcode != "add" or sum(map(known.uniform, made.operands[1:])) != 1:
         return False
-    more, *shared = sorted(made.operands[1:], key=known.uniform)
-    if _named(lines, shared[0]) in lines.in_registers:
+    more, shared = sorted(made.operands[1:], key=known.uniform)
+    ahead = known.made(shared)                           # of the same kind: `LEA` in the registers that lanes share
+    moved = ahead is not None and ahead.opcode == "add" and any(map(lines.is_shifted, ahead.operands[1:]))
+    variable = isinstance(known.place(syntax.Address(shared)).base, syntax.Symbol)
+    if not (variable or moved) or _named(lines, shared) in lines.in_registers:
         return False
     part = known.made(more)
     while part is not None and part.opcode in ("mov", "cvt", "cvta") and len(lines.reads[more.name]) == 1:
@@ -180,8 +183,7 @@ def _has_uniform_register(lines, base):
         return True
     number = isinstance(part.operands[2], syntax.Integer)
     if part.opcode == "add":
-        shifted = [getattr(known.made(one), "opcode", "") == "shl" for one in part.operands[1:]]
-        return number or sum(shifted) == 1
+        return number or sum(map(lines.is_shifted, part.operands[1:])) == 1
     return number if part.opcode == "sub" else not number if part.opcode != "mul" else False
 
 

@@ -98,6 +98,10 @@ class _Body:
         """The indices of the labels, in their order."""
         return sorted(self.labels.values())
 
+    def is_shifted(self, operand: syntax.Operand) -> bool:
+        """Whether a shift to the left makes an operand."""
+        return getattr(self.known.made(operand), "opcode", "") == "shl"
+
     @cached_property
     def in_registers(self) -> set[str]:
         """As of `passes.ends`."""
