@@ -18,7 +18,7 @@ from simlayout.machine.ptx.opcodes.lanes import FORMS
 from simlayout.machine.ptx.passes.accesses import STRONG, becomes_branches, is_shared_load, keeps_apart
 from simlayout.machine.ptx.passes.def_use import defined, registers_read
 
-_LASTS = {"mov": 0, "cvta": 0, "bra": 0, "cvt": 5, "shfl": 12, "div": 36, "rem": 40, "red": 144, "atom": 152,
+_LASTS = {"mov": 0, "cvta": 0, "bra": 0, "shl": 0, "cvt": 5, "shfl": 12, "div": 36, "rem": 40, "red": 144, "atom": 152,
           **dict.fromkeys(("ex2", "lg2", "rcp", "rsqrt", "sqrt", "sin", "cos", "tanh"), 9)}
 _SHARED, _GLOBAL, _DOUBLE, _OTHER = 22, 152, 6, 2
 _SCALED, _SCALING = {"ex2", "lg2", "sqrt", "rsqrt"}, 13
@@ -117,7 +117,8 @@ def _global_loads(lines, gate):
         one, at = lines.body[unit[0]], unit[0]
         changed = changed or any(map(_may_change, lines.body[unit.start : unit.stop]))
         if len(unit) == 1 and one.guard is None and one.name.startswith("ld.global.nc" if changed else "ld.global"):
-            if all(other > gate.at for name in defined(one) for other in lines.reads[name]):
+            only = lines.known.made(one.operands[0]) is one or isinstance(one.operands[0], syntax.Vector)
+            if only and all(other > gate.at for name in defined(one) for other in lines.reads[name]):
                 yield at
 
 
