@@ -19,6 +19,7 @@ ld.global.u32 %r5, [%rd3]; ld.global.u32 %r6, [%rd3+64]; setp.lt.u32 %p1, %r1, 9
 st.shared.u32 [%r4+2048], %r5; bar.sync 0;
 """
 TAIL = "st.global.u32 [%rd3+128], %x9; ret;"
+FOUR = "ld.shared.v4.u32 {{%x{}, %x{}, %x{}, %x{}}}, [%r4]; "
 ONE, TWO, WIDE = "ld.shared.u32 %x1, [%r4]; ", "ld.shared.u32 %x2, [%r4+68]; ", "ld.shared.v2.u32 {%x1, %x2}, [%r4]; "
 LATE = "ld.global.u32 %x8, [%rd3+32]; setp.lt.u32 %q1, %x8, 7; "
 KEPT = "st.global.u32 [%rd3+256], {}; "
@@ -49,6 +50,11 @@ CASES = {
         "@%p2 ld.global.u32 %r6, [%rd3]; " + KEPT.format("%r6"): (1, 0),
         "st.global.u32 [%rd3+256], %r6; ": (0, 1), "atom.global.add.u32 %x3, [%rd3+256], 1; " + KEPT.format("%x3"): (0, 1),
         "shfl.sync.up.b32 %x3, %r6, 1, 0, -1; " + KEPT.format("%x3"): (0, 1), "MARK: ": (0, 1)}.items()},
+    FOUR.format(1, 10, 11, 3) + FOUR.format(2, 20, 21, 4).replace("[%r4]", "[%r4+64]") + "setp.lt.u32 %q1, %x1, %x2; "
+    "selp.u32 %x9, %x3, %x4, %q1; ": (3, 1),
+    FOUR.format(1, 10, 11, 3) + "add.u32 %r6, %x1, %r6; selp.u32 %x9, %x3, %r6, %p1; ": (2, 0),
+    FOUR.format(1, 10, 11, 3) + KEPT.format("%x1") + "selp.u32 %x9, %x3, %r6, %p1; ": (1, 1),
+    FOUR.format(1, 2, 11, 3) + KEPT.format("%x1") + "add.u32 %x9, %x2, %x3; selp.u32 %x9, %x9, %r6, %p1; ": (1, 0),
     WIDE + OF_TWO: (1, 0), WIDE + OF_ONE: (0, 1), ONE + TWO.replace("+68", "+4") + OF_TWO: (1, 0),
     ONE + TWO.replace("+68", "") + OF_ONE + "add.u32 %x9, %x9, %x2; ": (1, 0),
     ONE + TWO + "ld.shared.u32 %x3, [%r4+136]; selp.u32 %x4, %x1, %x2, %p1; selp.u32 %x9, %x3, %x4, %p2; ": (1, 2),

@@ -11,10 +11,11 @@ memory. A load that is joined with others stays.
 
 from collections import Counter
 from collections.abc import Set
+from dataclasses import replace
 
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.passes.accesses import becomes_branches, keeps_apart, plain_access
-from simlayout.machine.ptx.passes.def_use import Statements, defined, instructions, registers_read
+from simlayout.machine.ptx.passes.def_use import Statements, defined, instructions, registers_in, registers_read
 from simlayout.machine.ptx.passes.flow import Flow
 from simlayout.machine.ptx.passes.gates import Guard
 from simlayout.machine.ptx.passes.joined import Wholes
@@ -38,6 +39,7 @@ def chosen(function: syntax.Function, known: Known, wholes: Wholes, stay: Set[in
     body = function.body or ()
     if not any(one.opcode == "selp" for one in instructions(body)):
         return body, {}
+    function = _taken_apart(function, wholes, stay)
     choices = _Choices(function, known, wholes, stay)
     ahead: dict[int, syntax.Instruction] = {}                # id of a select -> its load
     for block, part in choices.flow.blocks.items():
@@ -45,8 +47,35 @@ def chosen(function: syntax.Function, known: Known, wholes: Wholes, stay: Set[in
             if select.opcode == "selp" and select.guard is None and select.modifiers[-1] in _CHOICES:
                 if (load := choices.load(block, at)) is not None:
                     ahead[id(select)] = load
-    moved = [one for s in body if id(s) not in choices.guards for one in (ahead.get(id(s)), s) if one is not None]
+    rest = (s for s in function.body or () if id(s) not in choices.guards)
+    moved = [one for s in rest for one in (ahead.get(id(s)), s) if one is not None]
     return moved, choices.guards
+
+
+def _taken_apart(function, wholes, stay):
+    """The function with several loads in the place of one of a vector that counts as several, if a select reads from it."""
+    selects = (one for one in instructions(function.body) if one.opcode == "selp")
+    wanted = {name for one in selects for name in registers_in(one.operands[1:3])}
+    held, body = stay.union(wholes.within, *wholes.within.values()), []
+    for load in function.body:
+        accesses = wholes.counts.get(id(load), ())
+        if len(accesses) > 1 and id(load) not in held and not wanted.isdisjoint(made := {*defined(load)}):
+            plain = plain_access(load)
+            if not plain.store and plain.size == 4 and load.guard is None and made.isdisjoint(registers_read(load)):
+                body += [_part(load, plain, one) for one in accesses]
+                continue
+        body.append(load)
+    return replace(function, body=tuple(body))
+
+
+def _part(load, plain, access):
+    """The load of one of the accesses that a load of a vector of words counts as."""
+    first, many = access.shift // 4, access.bytes // 4
+    some = plain.elements[first : first + many]
+    address = replace(plain.address, offset=plain.address.offset + access.shift)
+    space, *_, type = load.modifiers
+    modifiers, result = ((space, type), some[0]) if many == 1 else ((space, f"v{many}", type), syntax.Vector(some))
+    return replace(load, modifiers=modifiers, operands=(result, address), used_bytes=None)
 
 
 class _Choices:
