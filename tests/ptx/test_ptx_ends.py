@@ -30,6 +30,9 @@ IF, ELSE = "@%p2 bra $on{0}; {1}$on{0}: ", "@%p2 bra $else{0}; {1}bra $on{0}; $e
 THERE = "ld.shared.f32 %x9, [%r4+136]; add.f32 %f8, %f8, %x9; "
 
 
+GATHERED = "ld.shared.u32 %a2, [%r4+2048]; {}ld.shared.f32 %x0, [%a4]; add.f32 %f8, %x0, %f1; "
+
+
 def at(address):
     """The same of what lies at an address in %a9."""
     loads = "ld.shared.u8 %a10, [%a9]; ld.shared.u8 %a11, [%a9+68]; add.u32 %a12, %a10, %a11; cvt.rn.f32.u32 %f8, %a12; "
@@ -65,6 +68,11 @@ CASES = {
     **{SUM + FMA.format("%f8") * ahead + END + "ld.shared.f32 %f3, [%r4+1024]; " + FMA.format("%f3") * behind + USED + ST:
        (2, 1) if ahead >= behind else (0, 3) for ahead, behind in ((0, 0), (2, 8), (8, 8), (9, 8), (20, 40))},
     SUM + FMA.format("%f8") * 40 + END + ADD: (0, 2), SUM + FMA.format("%f8") * 90 + END + BESIDE: (2, 0),
+    **{GATHERED.format(address) + END + ADD: made for address, made in {
+        "shl.b32 %a3, %a2, 2; add.u32 %a4, %r2, %a3; ": (1, 1), "shl.b32 %a3, %a2, 2; add.u32 %a4, %r4, %a3; ": (0, 2),
+        "mad.lo.u32 %a4, %a2, 12, %r2; ": (0, 2), "add.u32 %a4, %r2, %a2; ": (2, 0)}.items()},
+    "ld.shared.u32 %a2, [%r4+2048]; mov.f32 %f8, %f1; setp.gt.u32 %p3, %a2, %r1; @%p3 bra $on; shl.b32 %a3, %r1, 2; "
+    "add.u32 %a4, %r2, %a3; ld.shared.f32 %f8, [%a4]; $on: " + END + ADD: (1, 1),
     **{at(address): made for made, addresses in {
         (0, 2): ("shl.b32 %a1, %r1, 2; add.u32 %a9, %r2, %a1; ", "shr.u32 %a1, %r1, 3; add.u32 %a9, %r2, %a1; ",
                  "mad.lo.u32 %a9, %r1, 12, %r2; ", "mul.lo.u32 %a1, %r1, 12; add.u32 %a9, %r2, %a1; ",

@@ -141,11 +141,13 @@ def _along(lines, gate, inside, kept):
         made = {name for one in statements for name in defined(one)}
         needed = {name for one in statements for name in registers_read(one)}
         moves = all(_may_move(lines, one) for one in statements)
+        moves = moves and (len(unit) > 1 or not _adds_uniform_register(lines, statements[0]))
         if moves and made.isdisjoint(read | changed) and changed.isdisjoint(needed):
             for at in reversed(unit):
                 waits[at] = _waits(lines, at, waits)
             if max(waits[at] for at in unit) < urgent and kept.isdisjoint(unit):
                 found += reversed(unit)
+                read |= _needed_ahead(lines, statements)
                 continue
         changed |= made
         read |= needed
@@ -159,6 +161,24 @@ def _may_move(lines, statement):
         return plain and not _has_uniform_register(lines, lines.known.place(statement.operands[1]).base)
     computes = statement.opcode in ("bra", "mov", "cvta") or statement.opcode in FORMS and statement.opcode not in _CARRY
     return computes and not becomes_branches(statement, False) and "cc" not in statement.modifiers
+
+
+def _needed_ahead(lines, statements):
+    """Names of the registers that sums of addresses need, which stay, in the lines of a branch that come behind a gate."""
+    needed: set[str] = set()
+    for one in reversed(statements):
+        if _adds_uniform_register(lines, one) or not needed.isdisjoint(defined(one)):
+            needed |= {*registers_read(one), *registers_read(statements[0])}
+    return needed
+
+
+def _adds_uniform_register(lines, statement):
+    """Whether an instruction adds the address of a variable, which all lanes share: that stays ahead, with its guard."""
+    if statement.opcode != "add" or isinstance(statement.operands[2], syntax.Integer):
+        return False
+    more, shared = sorted(statement.operands[1:], key=lines.known.uniform)
+    variable = isinstance(lines.known.place(syntax.Address(shared)).base, syntax.Symbol)
+    return variable and not lines.known.uniform(more) and _named(lines, shared) not in lines.in_registers
 
 
 def _has_uniform_register(lines, base):
