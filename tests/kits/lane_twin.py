@@ -156,21 +156,21 @@ def _video(name, size):
         return [integer(x >> by & (1 << size) - 1, f"{kind[0]}{size}") for by in range(0, 32, size)]
 
     def made(modifiers, kind, a, b, c=0):
-        result, *types = ("u32", *modifiers[:2]) if name == "set" else modifiers[:3]
+        result, *types = (modifiers[0], *modifiers[:2]) if name == "set" else modifiers[:3]
         rest, pairs = modifiers[len(types) + (name != "set"):], zip(*map(pieces, (a, b), types))
         if name in ("shl", "shr"):
             shifted = int.__lshift__ if name == "shl" else int.__rshift__
             to = [shifted(x, y & 31 if rest[0] == "wrap" else min(y, 32)) for x, y in pairs]
         else:
             to = [int(COMPARE[rest[0]](x, y)) if name == "set" else VIDEO[name](x, y) for x, y in pairs]
-        if "sat" in rest:
-            to = [clamp(x, f"{result[0]}{size}") for x in to]
+        if "sat" in rest:                                         # on an H200: u32 has no upper end
+            to = [max(x, 0) if (result, size) == ("u32", 32) else clamp(x, f"{result[0]}{size}") for x in to]
         if rest and rest[-1] == "add":
             return cut(c + sum(to), "u32")
-        whole = sum((x & (1 << size) - 1) << size * i for i, x in enumerate(to))
-        if rest and rest[-1] in ("min", "max"):
-            return cut(VIDEO[rest[-1]](integer(whole, result), integer(c, result)), result)
-        return whole
+        if rest and rest[-1] in ("min", "max"):                   # on an H200: of 64 bits
+            exact = integer(to[0] & 0xFFFFFFFF, "s32") if name in ("add", "sub") else to[0]
+            return cut(VIDEO[rest[-1]](integer(exact & (1 << 64) - 1, f"{result[0]}64"), integer(c, result)), "u32")
+        return sum((x & (1 << size) - 1) << size * i for i, x in enumerate(to))
 
     return made
 

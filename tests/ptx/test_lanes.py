@@ -1,5 +1,7 @@
 """Lane-wise instructions against a twin in Python's integers and fractions, and the table against ptxas."""
 
+import hashlib
+import json
 import warnings
 
 import numpy as np
@@ -8,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lane_operands import defined, edges, operands
 from lane_twin import expected, width
+from places import DATA
 
 from simlayout.errors import InstructionError
 from simlayout.machine.arithmetic.carriers import reader, writer
@@ -138,3 +141,17 @@ def test_no_instruction_stands_in_two_rows():
 def test_a_function_stands_once_for_every_spelling_that_means_the_same():
     assert lane_op("add", ("f32",)).function is lane_op("add", ("rn", "f32")).function
     assert lane_op("mad", ("rn", "f32")).function is lane_op("fma", ("rn", "f32")).function
+
+
+def test_video_instructions_and_their_twin_compute_what_an_h200_does():
+    with np.load(DATA / "h200_video.npz") as file:
+        head, instructions, operands_of, digests = (file[name] for name in ("head", "instructions", "operands", "digests"))
+    assert "H200" in json.loads(str(head))["device"] and len(instructions) == len(digests) == 247
+    for text, digest in zip(instructions.tolist(), digests.tolist()):
+        opcode, *modifiers = text.decode().split(".")
+        op = lane_op(opcode, tuple(modifiers))
+        rows = list(zip(*operands_of[:len(op.sources)].tolist()))
+        twin = [expected(opcode, modifiers, list(row)) for row in rows]
+        for made in computed(op, rows), twin:
+            words = np.array(made, np.uint64).astype("<u4")
+            assert hashlib.sha256(words.tobytes()).digest()[:8] == digest.to_bytes(8, "little"), text

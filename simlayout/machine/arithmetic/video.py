@@ -1,5 +1,10 @@
 """Video instructions on carriers: one operation on a b32, or on each piece of it. PTX ISA, Scalar Video Instructions; SIMD
-Video Instructions. Without selectors and masks of pieces, which no compiler writes."""
+Video Instructions. Without selectors and masks of pieces, which no compiler writes.
+
+Of whole words an sm_90 computes what ptxas puts in their place (tests/data/h200_video.npz, and its machine code): .sat to u32
+keeps results from being negative, but not from being too large, and what min and max compare with c is 64 bits: the exact
+result, but of sums and differences a word with its sign. If the result is a u32 they compare it as 64 bits without a sign.
+"""
 
 from collections.abc import Callable
 from functools import cache
@@ -50,10 +55,11 @@ def video(name: str, width: int, signs: tuple[bool, bool, bool], saturated: bool
     '0x0'
     """
     operation, ones = OPERATIONS[name], BITS[width]
-    shifts, result = tuple(U64(width * i) for i in range(32 // width)), piece_of(width, signs[0])
+    shifts = tuple(U64(width * i) for i in range(32 // width))
     pick_a, pick_b = piece_of(width, signs[1]), piece_of(width, signs[2])
-    half = 1 << width - 1
-    low, high = (I64(-half), I64(half - 1)) if signs[0] else (_0, I64(2 * half - 1))
+    half, most_unsigned = 1 << width - 1, (1 << (63 if width == 32 else width)) - 1
+    low, high = (I64(-half), I64(half - 1)) if signs[0] else (_0, I64(most_unsigned))
+    word = piece_of(32, True)
 
     def plain(a, b, by):
         return operation(pick_a(a, by), pick_b(b, by))
@@ -75,10 +81,16 @@ def video(name: str, width: int, signs: tuple[bool, bool, bool], saturated: bool
             made = made + unsigned(one(a, b, by))
         return made
 
+    def compared(a, b):
+        made = one(a, b, _NOTHING)
+        return word(unsigned(made), _NOTHING) if name in ("add", "sub") else made
+
     def least_of(a, b, c):
-        return unsigned(least(result(side_by_side(a, b, c), shifts[0]), result(c, shifts[0])))
+        made = compared(a, b)
+        return unsigned(least(made, word(c, _NOTHING))) if signs[0] else least(unsigned(made), c)
 
     def most_of(a, b, c):
-        return unsigned(most(result(side_by_side(a, b, c), shifts[0]), result(c, shifts[0])))
+        made = compared(a, b)
+        return unsigned(most(made, word(c, _NOTHING))) if signs[0] else most(unsigned(made), c)
 
     return {"": side_by_side, "add": total, "min": least_of, "max": most_of}[last]

@@ -9,7 +9,7 @@ _TYPES = dict(D="u32 s32", A="u32 s32", B="u32 s32", LAST="add min max", MODE="c
 
 def _row(text, sources, name, width, section):
     def build(found):
-        whole = {"D": "u32", "B": "u32", "MODE": "", "CMP": "", "LAST": "", "sat": False} | vars(found)
+        whole = {"D": found.A, "B": "u32", "MODE": "", "CMP": "", "LAST": "", "sat": False} | vars(found)
         operation = whole["CMP"] or ".".join(filter(None, (name, whole["MODE"])))
         signs = tuple(whole[key] == "s32" for key in "DAB")
         return video(operation, width, signs, whole["sat"], "add" if whole.get("add") else whole["LAST"])
