@@ -36,6 +36,21 @@ ATOMICS = {
     "red.shared.xor.b32 [%r2], %r5;": ("REDUX", 1),
     "red.shared.add.u32 [%r2], 3;": ("POPC", 1),
     "atom.shared.add.u32 %r3, [%r2], 1;": ("POPC", 1),
+    "atom.shared.add.u32 %r3, [%r2], %r5;": ("SHFL.UP", 1),
+    "atom.shared.add.u64 %rd3, [%r2], 5;": ("POPC", 2),
+    "ld.shared.u32 %r0, [s]; and.b32 %r0, %r0, 12; add.u32 %r0, %r0, %r2; atom.shared.add.u32 %r3, [%r0], 2;": ("POPC", 1),
+    "shfl.sync.idx.b32 %r0, %r6, 0, 31, -1; red.shared.add.u32 [%r0], %r5;": ("REDUX", 1),
+    "shfl.sync.idx.b32 %r0, %r6, 0, 0x181f, -1; red.shared.add.u32 [%r0], %r5;": ("ATOMS.ADD", 32),
+    "match.any.sync.b32 %r0, %r6, -1; and.b32 %r0, %r0, 12; red.shared.add.u32 [%r0], %r5;": ("ATOMS.ADD", 16),
+    "match.any.sync.b32 %r0, %r2, -1; and.b32 %r0, %r0, 12; red.shared.add.u32 [%r0], %r5;": ("REDUX", 1),
+    "mov.u32 %r0, %r2; setp.lt.u32 %p2, %r8, 9; @%p2 bra M; add.u32 %r0, %r0, 4; bar.sync 0; M: "
+    "red.shared.add.u32 [%r0], 3;": ("POPC", 1),                         # a branch that all lanes take, or none
+    "mov.u32 %r0, %r2; setp.lt.u32 %p2, %r1, 32; @%p2 bra M; add.u32 %r0, %r0, 4; bar.sync 0; M: "
+    "red.shared.add.u32 [%r0], 3;": ("ATOMS.ADD", 32),
+    "mov.u32 %r0, 0; L: add.u32 %r0, %r0, 4; setp.lt.u32 %p2, %r0, %r8; @%p2 bra L; "
+    "red.shared.add.u32 [%r0], 3;": ("POPC", 1),
+    "mov.u32 %r0, 0; L: add.u32 %r0, %r0, 4; setp.lt.u32 %p2, %r0, %r1; @%p2 bra L; "    # 4, 8, ..., 32: four lanes each
+    "red.shared.add.u32 [%r0], 3;": ("ATOMS.ADD", 5),
     "red.shared.inc.u32 [%r2], 40;": ("ATOMS.INC", 32),
     "atom.shared.exch.b32 %r0, [%r2], %r5;": ("ATOMS.EXCH", 32),
 }
@@ -59,6 +74,11 @@ def numbers():
 @pytest.mark.parametrize("line", ATOMICS)
 def test_atomics_that_lanes_do_together_cost_as_much_as_one_of_them(line):
     assert ptx.load(program(line)).entry().run(1, 32, numbers(), 8, hazards="off").totals()["atom"] == ATOMICS[line][1]
+
+
+def test_a_warp_that_is_not_whole_adds_different_numbers_one_by_one():
+    entry = ptx.load(program("atom.shared.add.u32 %r3, [%r2], %r5;")).entry()
+    assert [entry.run(1, threads, numbers(), 8, hazards="off").totals()["atom"] for threads in (32, 31)] == [1, 31]
 
 
 @needs_tools
@@ -135,3 +155,12 @@ def test_atomics_that_try_again_are_counted_exactly_where_no_other_warp_may_be_f
     x = np.resize(numbers(), (block, 4))
     [one] = [a for a in ptx.load(program(line)).entry().run(1, block, x, 8, hazards="off").accesses if a.loads]
     assert one.exact == exact
+
+
+@pytest.mark.parametrize("block, exact", [(1, True), (2, False), (64, False)])
+def test_how_often_a_lock_is_tried_is_known_exactly_where_one_thread_wants_it(block, exact):
+    line = ("mov.u32 %r0, 0; st.shared.u32 [%r2], %r3; bar.sync 0; TRY: atom.shared.cas.b32 %r0, [%r2], 0, 1; "
+            "setp.ne.u32 %p2, %r0, 0; @%p2 bra TRY;\natom.shared.exch.b32 %r0, [%r2], 0;")
+    trace = ptx.load(program(line)).entry().run(1, block, np.resize(numbers(), (block, 4)), 8, hazards="off")
+    found = {access.instruction: access.exact for access in trace.accesses if access.instruction.startswith("atom")}
+    assert found == {"atom.shared.cas.b32": exact, "atom.shared.exch.b32": True}

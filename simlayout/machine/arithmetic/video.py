@@ -1,9 +1,9 @@
 """Video instructions on carriers: one operation on a b32, or on each piece of it. PTX ISA, Scalar Video Instructions; SIMD
 Video Instructions. Without selectors and masks of pieces, which no compiler writes.
 
-Of whole words an sm_90 computes what ptxas puts in their place (tests/data/h200_video.npz, and its machine code): .sat to u32
-keeps results from being negative, but not from being too large, and what min and max compare with c is 64 bits: the exact
-result, but of sums and differences a word with its sign. If the result is a u32 they compare it as 64 bits without a sign.
+Of whole words an sm_90 computes what ptxas puts in their place (tests/data/h200_video.npz, and its machine code): .sat to
+u32 keeps results from being negative, but not from being too large, and what min and max compare with c has 64 bits: the
+exact result, but of sums and differences a word with its sign. If the result is a u32, they have no sign.
 """
 
 from collections.abc import Callable

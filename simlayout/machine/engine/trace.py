@@ -202,6 +202,7 @@ class Recorder:
 
     def __init__(self, arch):
         self.arch, self.contended = arch, False          # whether a warp's shared memory is other warps' too
+        self.unsure = set()                              # sites of what the hardware may execute more or less often
         self.executed = defaultdict(int)                 # (file, line) -> executions by warps
         self._buffers, self._notes = {}, Counter()
         self._counts = {}                                # (instruction, file, line) -> what `count` noted
@@ -264,9 +265,9 @@ class Recorder:
         for (instruction, access, site, _), b in self._buffers.items():
             b.flush()
             name = f"{basename(site[0])}:{site[1]}" if access is None else access
-            exact = b.exact and not (self.contended and b.loads)         # lanes try again after other warps, too
-            counts.append(AccessCount(name, instruction, b.instructions, b.wavefronts, b.ideal, exact, 0, *site,
-                                      loads=b.loads))
+            again = self.contended and b.loads or site in self.unsure    # lanes try again after other warps, too
+            counts.append(AccessCount(name, instruction, b.instructions, b.wavefronts, b.ideal, b.exact and not again, 0,
+                                      *site, loads=b.loads))
         lines = tuple(sorted(counts, key=lambda c: (c.file, c.line, c.name, c.instruction, c.ptx_line)))
         notes = tuple(f"{basename(file)}:{line}: {n} {text}" for ((file, line), text), n in self._notes.items())
         return Trace(lines, dict(self.executed), hazards, notes, ptx, sectors=Later(self._sector_counts),

@@ -9,12 +9,13 @@ from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.memory.space import LOCAL, PARAMETERS, SHARED
 from simlayout.machine.ptx.opcodes.rows import Place
+from simlayout.machine.ptx.passes.alike import Alike
 from simlayout.machine.ptx.passes.arrays import Pointers
 from simlayout.machine.ptx.passes.atomic_values import asked
 from simlayout.machine.ptx.passes.carried import Carried
 from simlayout.machine.ptx.passes.guesses import guesses
 from simlayout.machine.ptx.passes.known import Known
-from simlayout.machine.ptx.passes.waits import waits
+from simlayout.machine.ptx.passes.waits import tried_again, waits
 
 
 def aligned(at, alignment):
@@ -64,6 +65,11 @@ class Names:
         return "debug" not in self.lowering.module.options
 
     @cached_property
+    def alike(self):
+        """As `passes.alike`: what is the same in all lanes."""
+        return Alike(self.function)
+
+    @cached_property
     def guesses(self):
         """As `passes.guesses`: the ids of loads whose value a compare-and-swap checks."""
         return guesses(self.function, self.known, self.function.name in self.lowering.unread_results)
@@ -72,6 +78,11 @@ class Names:
     def waits(self):
         """As `passes.waits`: the ids of loads by which threads wait."""
         return waits(self.function, self.known)
+
+    @cached_property
+    def tried_again(self):
+        """As `passes.waits`: the ids of atomics in loops that go on until they succeed."""
+        return tried_again(self.function)
 
     @cached_property
     def asked(self):

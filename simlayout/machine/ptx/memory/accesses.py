@@ -271,6 +271,12 @@ class MemoryTwins:
         self.narrow(outer)
         return held
 
+    def may_try_again(self):
+        """Notes that the next instruction is an atomic that threads try until they succeed, where several meet."""
+        recorder = self.cta.launch.recorder
+        if recorder.contended or self.active.sum() > 1:
+            recorder.unsure.add(self.counted_at)
+
     def _shared_atomic(self, name, where, update, values, held, order):
         where = self.signed(where)
         if (where[self.active] >= RANK).any():
@@ -295,8 +301,8 @@ class MemoryTwins:
 
     def _record_atomic(self, name, where, update):
         outer = self.active
-        if update.merged:
-            lanes = np.flatnonzero(outer)
+        lanes = np.flatnonzero(outer)
+        if 0 < update.merged <= len(lanes):
             self.narrow(np.isin(np.arange(LANES), lanes[np.unique(where[lanes], return_index=True)[1]]))
         self.record(name, where, where)
         self.narrow(outer)

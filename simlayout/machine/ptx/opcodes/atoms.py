@@ -5,6 +5,7 @@ import re
 import numpy as np
 
 from simlayout.errors import MachineError
+from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.arithmetic.floats import add_f64_in_l2, f32
 from simlayout.machine.hazards.scopes import is_narrow, value_bytes
@@ -75,9 +76,13 @@ def atomic(instruction, names):
     name = ".".join((instruction.opcode, "shared", operation, *plain, type))
     direct = not {"shared", "shared::cta"}.isdisjoint(instruction.modifiers)
     update = Update(operation, type, count, names.optimized and
-                    _merged(operation, type, direct, target, operands, names.known))
+                    _merged(operation, type, direct, target, operands, names))
+
+    again = target is not None and id(instruction) in names.tried_again
 
     def run(warp):
+        if again:
+            warp.may_try_again()
         values = [np.stack([warp.rows[place.row] for place in part], axis=1) for part in sources]
         held = warp.atomic(space, name, warp.rows[row] + offset, update, values, order)
         if targets is not None:                          # nobody waits for what a red leaves behind by another one
@@ -98,21 +103,25 @@ def _places(operand, type, names, place):
     return [place(one, type) for one in (operand.operands if isinstance(operand, syntax.Vector) else (operand,))]
 
 
-def _merged(operation, type, direct, target, operands, known):
-    """Whether lanes that share an address cost as much as one of them, as ptxas 13.0 compiles it. direct: the address is one
-    of the CTA's shared memory, not a generic one or one of the cluster's.
+def _merged(operation, type, direct, target, operands, names):
+    """From how many active lanes on those that share an address cost as much as one of them, as ptxas 13.0 compiles it; 0 if
+    they never do. direct: the address is one of the CTA's shared memory, not a generic one or one of the cluster's.
 
     Where nothing reads what the atomic found: direct ones of _COUNTED become ATOMS.POPC.INC, and operations of _REDUCED on
-    an address that is plainly the same in all lanes become REDUX and an atomic of one lane. Where something does: additions
-    of what is the same in all lanes, too, to such an address.
+    an address that is the same in all lanes become REDUX and an atomic of one lane. Where something does, additions to such
+    an address are made by one lane if all add the same, of 64 bits too; and else, of 32 bits, in a warp of which all lanes
+    take part, which sums up by shuffles first.
     """
     at, value = operands[0], operands[1]
-    alone = target is None or known.unread(target)
-    if alone and direct and (operation, type, known.constant(value)) in _COUNTED:
-        return True
-    if not known.uniform(at) or (operation, type) not in _REDUCED:
-        return False
-    return alone or operation == "add" and known.uniform(value)
+    alone = target is None or names.known.unread(target)
+    if alone and direct and (operation, type, names.known.constant(value)) in _COUNTED:
+        return 1
+    reduced = (operation, type) in _REDUCED
+    if not (reduced or (operation, type) == ("add", "u64")) or not names.alike(at):
+        return 0
+    if reduced and alone or operation == "add" and names.alike(value):
+        return 1
+    return LANES if reduced and operation == "add" else 0
 
 
 class Update:
@@ -124,7 +133,7 @@ class Update:
     (both measured on an H200, 2026-11-23, over 16,384 operands each).
     """
 
-    def __init__(self, operation, type, count, merged=False):
+    def __init__(self, operation, type, count, merged=0):
         from simlayout.machine.ptx.opcodes.lanes import lane_op
 
         if type == "b128" and operation not in ("exch", "cas"):

@@ -1,10 +1,15 @@
 """Loads by which threads wait: strong ones of one address in a loop that does nothing else, until another thread has stored
-what they wait for. What they read then is no data, but says that data is there."""
+what they wait for. What they read then is no data, but says that data is there. And atomics in loops that go on until they
+succeed, as of locks and of compare-and-swap: how often depends on the time."""
+
+from collections import defaultdict
 
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.passes.accesses import STRONG
-from simlayout.machine.ptx.passes.def_use import defined
+from simlayout.machine.ptx.passes.def_use import defined, registers_in, registers_read
+from simlayout.machine.ptx.passes.flow import Flow
 from simlayout.machine.ptx.passes.known import Known
+from simlayout.machine.ptx.passes.order import loops
 
 _DOES = {"st", "red", "bar", "barrier", "call", "cp", "brx", "stmatrix", "wgmma", "ret", "exit"}
 """Opcodes that loops do not have which only wait."""
@@ -50,3 +55,34 @@ def _loops(body, labels):
             start = labels.get(statement.operands[0].name, at)
             if start < at:
                 yield at, start
+
+
+def tried_again(function: syntax.Function) -> set[int]:
+    """The ids of atomics of a function whose value decides whether a loop around them goes on.
+
+    >>> from simlayout.machine.ptx.parser.grammar import parse
+    >>> text = ".version 9.0\\n.target sm_90\\n.address_size 64\\n.entry f() { .reg .b32 %r<9>; .reg .pred %q; "
+    >>> text += ".shared .b32 s; TRY: atom.shared.cas.b32 %r1, [s], 0, 1; atom.shared.add.u32 %r2, [s], %r1; "
+    >>> text += "setp.ne.s32 %q, %r1, 0; @%q bra TRY; atom.shared.exch.b32 %r3, [s], 0; ret; }"
+    >>> function = parse(text).functions["f"]
+    >>> [statement.operands[0].name for statement in function.body if id(statement) in tried_again(function)]
+    ['%r1']
+    """
+    flow, found = Flow.of(function), set()
+    for loop in map(set, loops(flow.after, flow.order[0])):
+        inside = [one for block in loop for one in flow.blocks[block]]
+        if not any(one.opcode == "atom" for one in inside):
+            continue
+        makers = defaultdict(list)
+        for one in inside:
+            for name in defined(one):
+                makers[name].append(one)
+        todo = [name for block in loop if not loop.issuperset(flow.after[block])
+                for name in registers_in((flow.blocks[block][-1].guard,))]
+        while todo:
+            for one in makers.pop(todo.pop(), ()):
+                if one.opcode == "atom":
+                    found.add(id(one))
+                elif one.opcode != "ld":
+                    todo += registers_read(one)
+    return found
