@@ -243,6 +243,8 @@ BECOME = {
         "mul.lo.s32 %x0, %r1, 24;",
         "shl.b32 %x1, %r8, 3; mul.lo.s32 %x0, %r1, %x1;",
         "mad.lo.s32 %x0, %r1, 8, 16;",
+        "shl.b32 %x1, %r1, 3; sub.s32 %x0, 2040, %x1;", "mul.lo.s32 %x1, %r1, 24; sub.s32 %x0, 2040, %x1;",
+        "shl.b32 %x1, %r1, 3; sub.s32 %x0, %x1, -64;", "shl.b32 %x1, %r1, 3; neg.s32 %x3, %x1; add.s32 %x0, %x3, 2040;",
         "shl.b32 %x1, %r1, 3; xor.b32 %x0, %x1, 64;",
         "shl.b32 %x1, %r1, 3; bfi.b32 %x0, %r8, %x1, 8, 1;",
         "setp.lt.u32 %p1, %r5, 3; shl.b32 %x1, %r1, 3; selp.b32 %x0, %x1, 64, %p1;")},
@@ -252,6 +254,9 @@ BECOME = {
         "mov.u32 %x0, 0; setp.gt.u32 %p1, %r7, 9; @%p1 mov.u32 %x0, %r8;",
         "shl.b32 %x0, %r1, 2;",
         "shl.b32 %x1, %r1, 3; and.b32 %x2, %x1, -64; sub.s32 %x0, %x1, %x2;",
+        "shl.b32 %x1, %r1, 4; shl.b32 %x2, %r8, 3; sub.s32 %x3, %x1, %x2; add.s32 %x0, %x3, 64;",
+        "and.b32 %x1, %r1, 248; sub.s32 %x0, 2040, %x1;",
+        "shl.b32 %x1, %r1, 3; sub.s32 %x0, 2040, %x1; st.global.u32 [%rd1+12], %x1;",
         "shl.b32 %x1, %r1, 3; min.u32 %x0, %x1, 512;",
         "and.b32 %x0, %r1, 252;")},
     **{WIDE.format(how): "STS.64" for how in (

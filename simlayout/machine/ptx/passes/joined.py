@@ -10,12 +10,13 @@ Stores are joined if no other store comes between them, not even of the same bas
 are executed one by one here, but counted as what they become.
 """
 
+from collections import Counter
 from collections.abc import Set
 from dataclasses import dataclass, replace
 
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.passes.accesses import becomes_branches, keeps_apart, may_change, plain_access
-from simlayout.machine.ptx.passes.def_use import Statements, may_define
+from simlayout.machine.ptx.passes.def_use import Statements, instructions, may_define, registers_read
 from simlayout.machine.ptx.passes.flow import Flow
 from simlayout.machine.ptx.passes.halves import kept_halves
 from simlayout.machine.ptx.passes.loads_ahead import loads_ahead
@@ -248,8 +249,8 @@ def _starts(whole, known, left, run):
     return sorted(found)
 
 
-_SOURCES = {"mov": 1, "cvt": 1, "cvta": 1, "bfi": 3, "mad": 3,
-            **dict.fromkeys(("add", "or", "xor", "selp", "min", "max", "and", "mul", "shl"), 2)}
+_SOURCES = {"mov": 1, "cvt": 1, "cvta": 1, "neg": 1, "bfi": 3, "mad": 3,
+            **dict.fromkeys(("add", "sub", "or", "xor", "selp", "min", "max", "and", "mul", "shl"), 2)}
 """How many operands of an instruction `Alignments` looks at."""
 
 
@@ -262,6 +263,7 @@ class Alignments:
 
     def __init__(self, names):
         self._names, self._above, made = names, {}, []
+        self._reads = Counter(name for s in instructions(names.function.body) for name in registers_read(s))
         self._bits: dict[str, int] = {}                  # of a register, whichever of its definitions it is from
         above: dict[str, list[int]] = {}                 # register -> [bits] of its definition above in the block
         for s in names.function.body:
@@ -304,8 +306,12 @@ class Alignments:
         if s.opcode in ("mov", "cvt", "cvta"):
             return bits[0]
         wide = s.opcode in ("min", "max") and s.modifiers[-1] in ("s64", "u64")       # ptxas compares, and selects
-        if s.opcode in ("add", "or", "xor", "selp") or wide:     # not of sub, and min and max of 32 bits, as ptxas has it
+        if s.opcode in ("add", "or", "xor", "selp") or wide:     # not of min and max of 32 bits, as ptxas has it
             return min(bits[:2])
+        if s.opcode in ("sub", "neg") and s.modifiers[-1] in ("u32", "s32"):      # as a product with a negative number
+            more, less = first if s.opcode == "neg" else sources[0], sources[-1]
+            alone = self._reads[more.name] == 1 if s.opcode == "neg" else not self._is_product(more)
+            return min(bits) if isinstance(less, syntax.Integer) or alone and self._is_product(less) else 0
         if s.opcode == "and":
             return max(bits)
         if s.opcode in ("mul", "mad") and "hi" not in s.modifiers:
@@ -315,6 +321,12 @@ class Alignments:
         if s.opcode == "bfi" and isinstance(sources[2], syntax.Integer):
             return min(bits[0] + max(sources[2].value, 0), bits[1], _MOST)
         return 0
+
+    def _is_product(self, operand):
+        """Whether it is one with a number, or shifted by one, which one instruction alone reads: ptxas adds in the same."""
+        made = self._names.known.made(operand) if isinstance(operand, syntax.Register) else None
+        return (made is not None and made.opcode in ("shl", "mul") and isinstance(made.operands[2], syntax.Integer)
+                and self._reads[operand.name] == 1)
 
     def _whole(self, operand):
         if isinstance(operand, syntax.Symbol):
