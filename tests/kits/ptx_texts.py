@@ -55,7 +55,7 @@ setp.lt.u32 %p1, %r2, 32;
 .loc 1 6 5
 bar.sync 0;
 mov.u32 %r2, 0;
-STORE:
+STORE: .pragma "nounroll";
 .loc 1 8 9
 mad.lo.u32 %r4, %r1, 32, %r2;
 mad.lo.u32 %r5, %r4, 4, %r3;

@@ -162,7 +162,8 @@ class Instruction:
     modifiers: without dots, such as ("shared::cta", "b32"); operands: as written, but those of a call are always returns
     (Arguments), callee, parameters (Arguments), and a table where there is one; guard: None where it is always executed;
     line, column: of its first character, from 1; site: None before the first `.loc`; text: as it stands in the module;
-    used_bytes: the mask of `.pragma "used_bytes_mask MASK"` ahead of it, a bit for each byte that is loaded, or None.
+    used_bytes: the mask of `.pragma "used_bytes_mask MASK"` ahead of it, a bit for each byte that is loaded, or None;
+    nounroll: whether `.pragma "nounroll"` is ahead of it.
     """
 
     opcode: str
@@ -174,6 +175,7 @@ class Instruction:
     site: Site | None
     text: str
     used_bytes: int | None = None
+    nounroll: bool = False
 
     @property
     def name(self) -> str:

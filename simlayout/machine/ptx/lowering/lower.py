@@ -18,6 +18,7 @@ from simlayout.machine.ptx.passes.marks import without_marks
 from simlayout.machine.ptx.passes.passed import passed_to
 from simlayout.machine.ptx.passes.same_place import beside
 from simlayout.machine.ptx.passes.unread import unread_results
+from simlayout.machine.ptx.passes.unrolled import unrolled
 from simlayout.machine.ptx.passes.wrapped import Wrappers
 
 MOST_LOCAL = 512 << 10
@@ -49,7 +50,8 @@ class Lowering:
         while todo:
             name = todo.pop()
             if name not in self.names:
-                self.names[name] = Names(self, wrappers.put_in(clocks_moved(without_marks(module.functions[name]))))
+                function = wrappers.put_in(clocks_moved(without_marks(module.functions[name])))
+                self.names[name] = Names(self, function if "debug" in module.options else unrolled(function))
                 self._functions.append(name)
                 todo += self._used(self.names[name].function)
         self._place_dynamic()

@@ -52,7 +52,8 @@ class Body:
         self.refer = refer
         self.scope = scope
         self.pragmas: list[str] = []
-        self.used_bytes: int | None = None               # of the next instruction
+        self.used_bytes: int | None = None               # of the next instruction, as is
+        self.nounroll = False
         self.depth = 0
         self.operands = Operands(tokens, scope, sizes)
         self.site: Site | None = None
@@ -109,8 +110,9 @@ class Body:
         tokens.at += 1
         line, column = tokens.place(first)
         text = tokens.text[tokens.starts[first]:tokens.starts[semicolon] + 1]
-        body.append(Instruction(opcode, modifiers, operands, guard, line, column, self.site, text, self.used_bytes))
-        self.used_bytes = None
+        body.append(Instruction(opcode, modifiers, operands, guard, line, column, self.site, text, self.used_bytes,
+                                self.nounroll))
+        self.used_bytes, self.nounroll = None, False
 
     def _opcode(self) -> tuple[str, tuple[str, ...]]:
         tokens, words = self.tokens, self.tokens.words
@@ -233,6 +235,7 @@ class Body:
                 self.used_bytes = int(found[1], 0)
             else:
                 self.pragmas.append(string)
+                self.nounroll |= string == "nounroll"
 
     def _variables(self) -> None:
         tokens = self.tokens

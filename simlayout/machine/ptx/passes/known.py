@@ -2,6 +2,7 @@
 which are the same in all lanes."""
 
 from collections import Counter, defaultdict
+from collections.abc import Container
 from functools import cached_property
 
 from simlayout.machine.ptx import syntax
@@ -156,9 +157,9 @@ class Known:
         value = self.constant(guard.register if negated else guard)
         return value is not None and bool(value) == negated
 
-    def place(self, address: syntax.Address) -> syntax.Address:
+    def place(self, address: syntax.Address, but: Container[str] = ()) -> syntax.Address:
         """The same address, told by what the register of its base is made of: by moves, changes of the space, and sums with
-        numbers.
+        numbers. but: names of registers by which it is not told.
 
         >>> from simlayout.machine.ptx.parser.grammar import parse
         >>> text = ".version 9.0\\n.target sm_90\\n.address_size 64\\n.entry f() { .reg .b64 %p<3>; .reg .b32 %r;"
@@ -175,15 +176,16 @@ class Known:
             first, *number = made.operands[1:]
             if not all(isinstance(one, syntax.Integer) for one in number) or isinstance(first, syntax.Vector):
                 break
+            if getattr(first, "name", "") in but:
+                break
             base, offset = first, offset + sum(one.value for one in number)
         if isinstance(base, syntax.Symbol):
             base, offset = syntax.Symbol(base.name), offset + base.offset
         return syntax.Address(base, offset)
 
     def steady_place(self, address: syntax.Address) -> syntax.Address:
-        """As `place`, but where its register may have changed since the base was made of it: there the address itself."""
-        found = self.place(address)
-        return address if getattr(found.base, "name", "") in self._changing else found
+        """As `place`, but not by registers that may have changed since the base was made of them."""
+        return self.place(address, self._changing)
 
     def where(self, address: syntax.Address) -> tuple[str, int]:
         """The `steady_place` of an address: (name of a register or a variable, "" if it is a number; bytes from there)."""
