@@ -51,6 +51,10 @@ ATOMICS = {
     "red.shared.add.u32 [%r0], 3;": ("POPC", 1),
     "mov.u32 %r0, 0; L: add.u32 %r0, %r0, 4; setp.lt.u32 %p2, %r0, %r1; @%p2 bra L; "    # 4, 8, ..., 32: four lanes each
     "red.shared.add.u32 [%r0], 3;": ("ATOMS.ADD", 5),
+    "setp.lt.u32 %p2, %r1, 9; @%p2 bra N; mov.u32 %r0, %r2; setp.lt.u32 %p3, %r8, 9; @%p3 bra M; add.u32 %r0, %r0, 4; "
+    "fence.acq_rel.gpu; red.global.max.u32 [%rd1], 1; M: red.shared.add.u32 [%r0], 3; N: ": ("POPC", 1),
+    "mov.u32 %r3, 0; L: ld.volatile.shared.u32 %r0, [s]; add.u32 %r3, %r3, 1; setp.lt.u32 %p2, %r3, %r1; @%p2 bra L; "
+    "and.b32 %r0, %r0, 12; add.u32 %r0, %r0, %r2; red.shared.add.u32 [%r0], 3;": ("ATOMS.ADD", 32),
     "red.shared.inc.u32 [%r2], 40;": ("ATOMS.INC", 32),
     "atom.shared.exch.b32 %r0, [%r2], %r5;": ("ATOMS.EXCH", 32),
 }

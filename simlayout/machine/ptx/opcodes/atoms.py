@@ -74,9 +74,8 @@ def atomic(instruction, names):
     sources = [_places(one, type, names, names.source) for one in operands[1:3]]
     targets = None if target is None else _places(target, type, names, names.result)
     name = ".".join((instruction.opcode, "shared", operation, *plain, type))
-    direct = not {"shared", "shared::cta"}.isdisjoint(instruction.modifiers)
     update = Update(operation, type, count, names.optimized and
-                    _merged(operation, type, direct, target, operands, names))
+                    _merged(instruction, operation, type, target, operands, names))
 
     again = target is not None and id(instruction) in names.tried_again
 
@@ -103,23 +102,25 @@ def _places(operand, type, names, place):
     return [place(one, type) for one in (operand.operands if isinstance(operand, syntax.Vector) else (operand,))]
 
 
-def _merged(operation, type, direct, target, operands, names):
+def _merged(instruction, operation, type, target, operands, names):
     """From how many active lanes on those that share an address cost as much as one of them, as ptxas 13.0 compiles it; 0 if
-    they never do. direct: the address is one of the CTA's shared memory, not a generic one or one of the cluster's.
+    they never do.
 
-    Where nothing reads what the atomic found: direct ones of _COUNTED become ATOMS.POPC.INC, and operations of _REDUCED on
+    Where nothing reads what the atomic found: those of _COUNTED become ATOMS.POPC.INC, unless their address is generic or
+    one of the cluster's, and operations of _REDUCED on
     an address that is the same in all lanes become REDUX and an atomic of one lane. Where something does, additions to such
     an address are made by one lane if all add the same, of 64 bits too; and else, of 32 bits, in a warp of which all lanes
     take part, which sums up by shuffles first.
     """
     at, value = operands[0], operands[1]
+    direct = not {"shared", "shared::cta"}.isdisjoint(instruction.modifiers)
     alone = target is None or names.known.unread(target)
     if alone and direct and (operation, type, names.known.constant(value)) in _COUNTED:
         return 1
     reduced = (operation, type) in _REDUCED
-    if not (reduced or (operation, type) == ("add", "u64")) or not names.alike(at):
+    if not (reduced or (operation, type) == ("add", "u64")) or not names.alike(instruction, at):
         return 0
-    if reduced and alone or operation == "add" and names.alike(value):
+    if reduced and alone or operation == "add" and names.alike(instruction, value):
         return 1
     return LANES if reduced and operation == "add" else 0
 

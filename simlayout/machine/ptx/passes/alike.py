@@ -1,18 +1,19 @@
 """What ptxas takes for the same in all lanes of a warp that execute something together.
 
 Seen in the SASS of ptxas 13.0 and 13.5, by what it makes of additions to such an address. Lanes differ in %tid, %laneid and
-the masks of lanes, in what atomics return, in matrices, and in what is computed of such. What is loaded from
-one address is alike, whatever memory that is and however strong the load, and so is what votes, reductions of a warp and a
-shuffle from one lane return. A register that is written in several places differs, too, if one of these is executed by only
-some lanes: between a branch that is not alike in all and where its ways meet, a loop that some lanes leave earlier included.
+the masks of lanes, in what atomics return, in matrices, and in what is computed of such. What is loaded from one address is
+alike, whatever memory that is and however strong the load, and so is what votes, reductions of a warp and a shuffle from one
+lane return. What a register holds that may have been written in several places differs, too, if one of these lies between a
+branch that is not alike in all lanes and where its ways meet, and what reads it does not; so does what is read of a loop
+that some lanes leave earlier, and in it what changes from round to round. Of 800 random programs with branches, loops, loads
+and shuffles this says what ptxas 13.0 does of 769.
 """
 
-from collections import Counter, defaultdict
 from functools import cached_property
 
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.opcodes.lanes import FORMS
-from simlayout.machine.ptx.passes.def_use import defined, instructions, may_define, registers_in, registers_read
+from simlayout.machine.ptx.passes.def_use import defined, registers_in, registers_read
 from simlayout.machine.ptx.passes.flow import Flow
 
 _COMPUTES = {*FORMS, "mov", "cvta", "mapa", "ld", "shfl", "selp", "setp"}
@@ -24,67 +25,94 @@ _LANES = "%tid", "%laneid", "%lanemask"
 
 
 class Alike:
-    """Of one syntax.Function: called with an operand, whether ptxas takes it for the same in all lanes.
+    """Of one syntax.Function: called with an instruction and an operand of it, whether ptxas takes that for the same in all
+    lanes.
 
     >>> from simlayout.machine.ptx.parser.grammar import parse
     >>> text = ".version 9.0\\n.target sm_90\\n.address_size 64\\n.entry f() { .reg .b32 %r<9>; .reg .pred %p<3>;"
     >>> text += ".shared .b32 s; mov.u32 %r1, %tid.x; ld.shared.u32 %r2, [s]; setp.eq.u32 %p1, %r1, 9;"
     >>> text += "setp.eq.u32 %p2, %r2, 9; mov.u32 %r3, 0; mov.u32 %r4, 0; @%p1 bra A; mov.u32 %r3, 1;"
-    >>> text += "A: @%p2 bra B; mov.u32 %r4, 1; B: ret; }"
+    >>> text += "A: @%p2 bra B; mov.u32 %r4, 1; B: st.v4.b32 [s], {%r1, %r2, %r3, %r4}; ret; }"
     >>> function = parse(text).functions["f"]
-    >>> [Alike(function)(syntax.Register(f"%r{i}", "b32")) for i in range(1, 5)]
+    >>> [Alike(function)(function.body[-2], one) for one in function.body[-2].operands[1].operands]
     [False, True, False, True]
     """
 
     def __init__(self, function):
-        self._function, self._body = function, instructions(function.body)
+        self._function = function
 
-    def __call__(self, operand: syntax.Operand) -> bool:
-        names = {*registers_in((operand,))}
-        return names.isdisjoint(self._of_data) and (not names or names.isdisjoint(self._differ))
-
-    @cached_property
-    def _of_data(self):
-        """Names of the registers that differ whatever lanes execute."""
-        return self._taken_on({name for one in self._body if self._tells_lanes(one) for name in may_define(one)})
+    def __call__(self, instruction: syntax.Instruction, operand: syntax.Operand) -> bool:
+        return not any(self._differs(instruction, name, *self._found) for name in registers_in((operand,)))
 
     @cached_property
-    def _differ(self):
-        """Names of all registers that may differ."""
-        found, flow = set(self._of_data), Flow.of(self._function)
-
-        def agreed(guard):
-            return found.isdisjoint(registers_in((guard,)))
-
-        while True:
-            new = {name for block in flow.parted(agreed) for one in flow.blocks[block] for name in defined(one)
-                   if self._times[name] > 1} - found
-            if not new:
-                return found
-            found |= self._taken_on(new)
+    def _flow(self):
+        return Flow.of(self._function)
 
     @cached_property
-    def _times(self):
-        """How many instructions write each register."""
-        return Counter(name for one in self._body for name in defined(one))
+    def _body(self):
+        """[(block, instruction)] of all that can be reached."""
+        return [(block, one) for block in self._flow.order for one in self._flow.blocks[block]]
 
     @cached_property
-    def _readers(self):
-        """{register: instructions whose results differ if it does}."""
-        found = defaultdict(list)
-        for one in self._body:
-            for name in _matters(one):
-                found[name].append(one)
+    def _written(self):
+        """{id of an instruction: (its block, {register that it reads: where that may be written, as (block, id)})}."""
+        once: dict[str, frozenset] = {}
+        several: set[str] = set()
+        for block, one in self._body:
+            for name in defined(one):
+                several |= {name} & once.keys()
+                once[name] = frozenset({(block, id(one))})
+        behind: dict[int, dict] = {}
+        found: dict[int, tuple] = {}
+        changed = True
+        while changed:
+            changed = False
+            for block in self._flow.order:
+                now: dict = {}
+                for name, where in (pair for before in self._flow.before[block] for pair in behind.get(before, {}).items()):
+                    now[name] = now.get(name, frozenset()) | where
+                for one in self._flow.blocks[block]:
+                    found[id(one)] = block, {name: (now if name in several else once).get(name, frozenset())
+                                             for name in registers_read(one)}
+                    for name in several.intersection(defined(one)):
+                        kept = frozenset() if one.guard is None else now.get(name, frozenset())
+                        now[name] = kept | {(block, id(one))}
+                changed |= now != behind.get(block)
+                behind[block] = now
         return found
 
-    def _taken_on(self, names):
-        """These registers, and those that are computed of them."""
-        found, todo = set(names), [*names]
-        while todo:
-            new = {name for reader in self._readers[todo.pop()] for name in defined(reader)} - found
-            found |= new
-            todo += new
-        return found
+    @cached_property
+    def _found(self):
+        """(ids of the instructions whose results differ, {block: regions around it, as of Flow, and whether the branch of
+        each is inside})."""
+        found = {id(one) for _, one in self._body if self._tells_lanes(one)}
+        around: dict[int, list] = {}
+
+        def differs(instruction, names):
+            return any(self._differs(instruction, name, found, around) for name in names)
+
+        def agreed(branch):
+            return not differs(branch, registers_in((branch.guard,)))
+
+        many = -1
+        while many != len(found):
+            many, regions = len(found), [*self._flow.regions(agreed)]
+            around.clear()
+            for block, region in regions:
+                for inside in region:
+                    around.setdefault(inside, []).append((region, block in region))
+            found.update([id(one) for _, one in self._body if id(one) not in found and differs(one, _matters(one))])
+        return found, around
+
+    def _differs(self, instruction, name, found, around):
+        """Whether what an instruction reads in a register differs, as far as that is known: as of `_found`."""
+        block, written = self._written.get(id(instruction), (None, {}))
+        where = written.get(name, ())
+        if any(which in found for _, which in where):
+            return True
+        several = len(where) > 1
+        return any(several and loop or block not in region and (several or loop)
+                   for at, _ in where for region, loop in around.get(at, ()))
 
     def _tells_lanes(self, one):
         """Whether the results of an instruction may differ whatever its operands are."""

@@ -1,7 +1,8 @@
 """The basic blocks of a function's statements, where each may lead, and where the lanes of a warp may have parted."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.passes.order import blocks_in_order, loops
@@ -63,14 +64,22 @@ class Flow:
         >>> [str(flow.blocks[block][0].operands[0].value) for block in flow.parted(lambda operand: False)]
         ['1']
         """
-        after = {block: [to for to in self.after[block] if not _only_ends(self.blocks[to])] for block in self.order}
-        meets, found = _always_behind(after, self.order), set()
+        return set().union(*(region for _, region in self.regions(lambda one: one.guard is None or uniform(one.guard))))
+
+    def regions(self, uniform: Callable[[syntax.Instruction], bool]) -> Iterator[tuple[int, set[int]]]:
+        """(block, the blocks between its branch and where the ways of that meet) of each branch that is not `uniform`."""
+        after, meets = self._meets
         for block, ways in after.items():
-            guard = self.blocks[block][-1].guard if self.blocks[block] else None
-            table = bool(self.blocks[block]) and self.blocks[block][-1].opcode == "brx"
-            if len(ways) > 1 and (table or guard is not None and not uniform(guard)):
-                found |= _reached(ways, after, meets[block])
-        return found
+            last = self.blocks[block][-1] if self.blocks[block] else None
+            if len(ways) > 1 and last is not None and (
+                    last.opcode == "brx" or last.guard is not None and not uniform(last)):
+                yield block, _reached(ways, after, meets[block])
+
+    @cached_property
+    def _meets(self):
+        """({block: those it may lead to, but those that only end}, {block: those that all of its ways lead to})."""
+        after = {block: [to for to in self.after[block] if not _only_ends(self.blocks[to])] for block in self.order}
+        return after, _always_behind(after, self.order)
 
 
 def _parts(body):
