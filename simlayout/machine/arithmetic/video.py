@@ -19,7 +19,7 @@ _NOTHING = U64(0)
 def average(a: Carrier, b: Carrier) -> Carrier:
     """Half of a sum, rounded up, and down where it is negative.
 
-    >>> [int(average(np.int64(a), np.int64(-2))) for a in (1, 3)]
+    >>> [int(average(I64(a), I64(-2))) for a in (1, 3)]
     [-1, 1]
     """
     total = a + b
