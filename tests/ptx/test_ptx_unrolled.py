@@ -109,6 +109,14 @@ def test_a_loop_does_the_same_where_it_is_unrolled(loop, monkeypatch):
     assert found[0] == found[1] and len({*found[0][0]}) > 9
 
 
+@needs_tools
+def test_a_product_is_fused_with_the_sum_of_the_next_round_as_ptxas_does(tmp_path):
+    body = HEAD + next(iter(LOOPS)).replace("{}", "{} mul.f32 %f1, %f1, 0f3F8CCCCD; ").format(FIRST) + TAIL
+    found, program = assembled_each([body], tmp_path)[body], ptx.load(module(body, ["u64", "u32"])).entry().program
+    of_program = Counter(step.name for step in program.steps)
+    assert (found["FFMA"], found["FMUL"]) == (of_program["fma.rn.f32"], of_program["mul.f32"]) == (7, 1)
+
+
 def random_loop(rng):
     """A loop of a few loads and stores far from each other, one of LOOPS, perhaps in another one."""
     parts, rounds = [], int(rng.choice([2, 3, 4, 7, 8, 16, 32]))

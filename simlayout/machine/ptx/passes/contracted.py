@@ -3,7 +3,8 @@
 PTX ISA, add, sub and mul: without a rounding modifier they may be contracted; with `.rn` they are not. Seen in the machine
 code that ptxas 13.5 makes for sm_90a: a product is fused if whatever uses it is a sum of the same type and .ftz in its basic
 block, that is not fused with its other operand. First come products that are used once, then those that are used more often;
-of two in one sum the first operand. That is before loops are unrolled, branches become predicates, or invariants move.
+of two in one sum the first operand. That is before branches become predicates, or invariants move, and behind `unrolled`: in
+a loop that ptxas unrolls a product is fused with the sum of the next round.
 
 In long code where several products compete for several sums ptxas may choose otherwise (a rare one of random texts with 20
 products and sums). Registers that are written in several places, which compilers use where branches meet, are taken for no

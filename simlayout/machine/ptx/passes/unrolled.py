@@ -3,8 +3,8 @@
 So loads and stores of several rounds stand in one basic block, and what is known of straight code holds for them: they are
 joined, and left out. Seen in the SASS of ptxas 13.0: it unrolls a loop that a counter ends, of 32 or 64 bits, compared with
 a number, if the loop is not too large, and no loop is left in it. One that is a single block must go back where the
-comparison holds (`@%p bra LOOP`, not `@!%p`). All is executed as it is written, but for the branches; a register that is as
-much larger in each round is told so (`rounds`).
+comparison holds (`@%p bra LOOP`, not `@!%p`). All is executed as it is written, but for the branches, and products that are
+fused with sums of the next round (`contracted`); a register that is as much larger in each round is told so (`rounds`).
 """
 
 from collections import Counter
