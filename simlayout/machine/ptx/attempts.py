@@ -43,18 +43,25 @@ class Attempts:
         """The Trace as a quick look has it, with hazards where there may be some. Raises Doubt, with memory as before."""
         return judged_quickly(self._looked_at)
 
-    def _tried(self, trial):
-        """With the shadows, as a Trial says."""
-        launch, space, shape = self._prepared(None)
+    def _begun(self, trial, log=None):
+        """What `prepared` gives, which begins as a Trial says."""
+        launch, space, shape = self._prepared(log)
         trial.begin(launch, space)
-        if not trial.tried:
-            return self._execute(launch, space, shape, self._limit, self._progress)
-        trace = self._execute(launch, space, shape, min(self._limit, TRIED), None)
-        return noted(trace, launch.log.put_aside())
+        return launch, space, shape
+
+    def _asked(self, trial):
+        """(limit, progress) of an execution: one of a Trial with other words ends soon, and nobody is told how far it is."""
+        return (min(self._limit, TRIED), None) if trial.tried else (self._limit, self._progress)
+
+    def _tried(self, trial, log=None, only=None):
+        """With the shadows, as a Trial says. log: an UntilTold, or None; only: as of `run_grid`."""
+        launch, space, shape = self._begun(trial, log)
+        limit, progress = self._asked(trial)
+        trace = self._execute(launch, space, shape, limit, progress if log is None else None, only=only)
+        return noted(trace, launch.log.put_aside()) if trial.tried else trace
 
     def _for_a_while(self, trial):
-        launch, space, shape = self._prepared(None)
-        trial.begin(launch, space)
+        launch, space, shape = self._begun(trial)
         before = Before(space)
         try:
             return self._execute(launch, space, shape, self._limit, self._progress, before)
@@ -64,16 +71,14 @@ class Attempts:
 
     def _looked_at(self, trial):
         """By a quick look, as a Trial says, which then knows what was kept aside."""
-        launch, space, shape = self._prepared(None)
-        trial.begin(launch, space)
+        launch, space, shape = self._begun(trial)
         if not trial.before.possible:
             raise Doubt
         can = can_be_tried(self._program)
         launch.look_quickly(Doubts(self._program, space, launch.log.reports, can, _look) if is_plain(self._program) else
                             OrderedDoubts(self._program, space, can, _look))
-        limit, progress = (min(self._limit, TRIED), None) if trial.tried else (self._limit, self._progress)
         try:
-            trace = self._execute(launch, space, shape, limit, progress)
+            trace = self._execute(launch, space, shape, *self._asked(trial))
             doubted = launch.doubts.doubted is not None and launch.doubts.doubted.any()
             trial.aside = launch.doubts.put_aside()
             if trial.aside and (doubted or not trial.before.complete):
@@ -96,7 +101,7 @@ class Attempts:
 
             def seen(trial):
                 logs.append(UntilTold(self._python, self._program, lines))
-                return self._until_told(trial, logs[-1], some)
+                return self._tried(trial, logs[-1], some)
 
             return judged(self._program, seen), logs[0]
 
@@ -108,13 +113,6 @@ class Attempts:
         for (memory, _), held in zip(before.kept, after) if is_quick else ():
             memory[:] = held
         return found
-
-    def _until_told(self, trial, log, only):
-        """With the shadows and an UntilTold, as a Trial says. only: as of `run_grid`."""
-        launch, space, shape = self._prepared(log)
-        trial.begin(launch, space)
-        trace = self._execute(launch, space, shape, min(self._limit, TRIED) if trial.tried else self._limit, None, only=only)
-        return noted(trace, log.put_aside()) if trial.tried else trace
 
     def _execute(self, launch, space, shape, limit, progress, anew=None, only=None):
         """Runs a Launch to its end; its Trace. anew: of `Running`; only: of `run_grid`."""

@@ -107,10 +107,9 @@ def _merged(instruction, operation, type, target, operands, names):
     they never do.
 
     Where nothing reads what the atomic found: those of _COUNTED become ATOMS.POPC.INC, unless their address is generic or
-    one of the cluster's, and operations of _REDUCED on
-    an address that is the same in all lanes become REDUX and an atomic of one lane. Where something does, additions to such
-    an address are made by one lane if all add the same, of 64 bits too; and else, of 32 bits, in a warp of which all lanes
-    take part, which sums up by shuffles first.
+    one of the cluster's, and operations of _REDUCED on an address that is the same in all lanes become REDUX and an atomic
+    of one lane. Where something does, additions to such an address are made by one lane if all add the same, of 64 bits
+    too; and else, of 32 bits, in a warp of which all lanes take part, which sums up by shuffles first.
     """
     at, value = operands[0], operands[1]
     direct = not {"shared", "shared::cta"}.isdisjoint(instruction.modifiers)
