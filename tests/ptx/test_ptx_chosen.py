@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from machine_code import listed_each, needs_tools
+from passes_left_out import stored
 from ptx_texts import module
 
 from simlayout import ptx
@@ -149,9 +150,6 @@ def test_ptxas_puts_those_of_random_lines_under_predicates(many, tmp_path):
 @given(st.data())
 def test_lines_store_what_they_store_with_every_load_in_its_place(data):
     text = module(body(some(lambda of: data.draw(st.sampled_from(of)))), ["u64", "u32"])
-    moved, unmoved = np.tile(np.arange(4096, dtype=np.uint32) * 7 % 64, (2, 1))
-    ptx.load(text).entry().run(1, 32, moved, 9, hazards="off")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(made, "chosen", lambda function, *_: (function.body, {}))
-        ptx.load(text).entry().run(1, 32, unmoved, 9, hazards="off")
+    moved, unmoved = stored(text, 32, np.arange(4096, dtype=np.uint32) * 7 % 64, 9,
+                            made, "chosen", lambda function, *_: (function.body, {}))
     assert moved.tolist() == unmoved.tolist()

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from machine_code import listed_each, needs_tools
+from passes_left_out import stored
 from ptx_texts import module
 
 from simlayout import ptx
@@ -171,9 +172,5 @@ def test_ptxas_puts_those_of_random_lines_where_the_machine_does(many, tmp_path)
 @given(st.data())
 def test_lines_store_what_they_store_with_every_load_ahead(data):
     text = module(body(some(lambda of: data.draw(st.sampled_from(of)))), ["u64", "u32"])
-    moved, unmoved = np.tile(np.arange(4096, dtype=np.float32) % 64, (2, 1))
-    ptx.load(text).entry().run(1, 64, moved, 64, hazards="off")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(gates, "late", lambda *_: [])
-        ptx.load(text).entry().run(1, 64, unmoved, 64, hazards="off")
+    moved, unmoved = stored(text, 64, np.arange(4096, dtype=np.float32) % 64, 64, gates, "late", lambda *_: [])
     assert moved.tobytes() == unmoved.tobytes()
