@@ -1,11 +1,14 @@
 """Fragments of mma and ldmatrix against CuTe's MMA_Traits and against the sentences of the PTX ISA."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tiers import sweep_but
 
+import simlayout as sl
 from simlayout.errors import InstructionError
 from simlayout.hardware import FRAGMENTS, MMAS, QUAD_PAIR_MMAS, fragment, mma_of
 
@@ -37,6 +40,20 @@ def test_ints_and_arrays_agree(key):
         for value in range(f.values):
             point = f(lane, value)
             assert all(type(c) is int for c in point) and list(point) == made[lane][value]
+
+
+@every_fragment
+def test_a_fragment_is_the_lanes_of_an_access_which_is_proved_and_emitted(key):
+    f = fragment(*key)
+    rows, columns = f.shape
+    access = sl.Access("piece", "ld.shared.b8", sl.Layout(f.shape, (columns, 1)), lambda tid, v: f(tid % f.lanes, v),
+                       {"tid": f.lanes, "v": f.values}, "u8", excess=None)
+    row, column = f.coordinates().T
+    assert (access.offsets() == row * columns + column).all()
+    assert sl.emit(access).function(f.lanes - 1, f.values - 1) == access.offsets()[-1, -1]
+    beyond = replace(access, domain={"tid": f.lanes, "v": f.values + 1})
+    with pytest.raises(InstructionError, match=f"value {f.values}, and there are 0 to {f.values - 1}"):
+        sl.verify(beyond)
 
 
 class Symbol:

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from simlayout.cli import main
+from simlayout.hardware import INSTRUCTIONS
 
 
 def test_the_command_shows_the_best_layouts_and_whether_all_were_tried(capsys):
@@ -34,6 +35,16 @@ def test_of_a_tile_that_needs_no_mending_the_command_says_so_and_tests_it(capsys
     assert "TILE = sl.tile('(16,64):(72,1)')" in capsys.readouterr().out
     assert main(["search", "(16,64):(64,1)", "--json"]) == 0
     assert "given" not in json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("op", [name for name, row in INSTRUCTIONS.items() if row.rule == "retry"])
+def test_atomics_that_are_loops_are_checked_and_searched_and_told_by_their_rounds(capsys, op):
+    dtype, rounds = {4: ("f32", 32), 8: ("f64", 16)}[INSTRUCTIONS[op].bytes]
+    words = ["(32,32):(32,1)", "--dtype", dtype, "--op", op]
+    assert main(["check", *words, "--lanes", "tid, 0"]) == 0
+    assert f"a loop of {rounds} rounds: lanes of one bank" in " ".join(capsys.readouterr().out.split())
+    assert main(["search", *words, "--lanes", "tid % 32, 0"]) == 1
+    assert "one round is the least that any layout takes" in " ".join(capsys.readouterr().out.split())
 
 
 # ---- several accesses, proofs, orders of rows ---------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from numbers import Number
 
 import numpy as np
 
+from simlayout.algebra.checked import Checked
 from simlayout.drawn import drawn_by
 from simlayout.errors import InstructionError, brief
 from simlayout.hardware.tables.arch import LANES
@@ -27,7 +28,7 @@ class Fragment(Shown):
     Rows and columns are those of the operand: (m, k) of A, (k, n) of B, (m, n) of C and D; of ldmatrix, stmatrix and
     movmatrix, those of the stack of 8 x 8 matrices of 16-bit elements. Values count the elements of a lane in register
     order, lowest bits first: value v is in register v // per_register. It takes ints, NumPy arrays and traced symbols
-    alike.
+    alike, so an Access's lanes may be one, `lambda tid, v: d(tid % 32, 2*v)`.
 
     shape: (rows, cols); lanes: 32, of wgmma the 128 threads of a warpgroup; values: elements per lane; dtype: of the
     elements; registers: per lane, of 32 bits (of 64 bits for f64); copies: how many (lane, value) hold each element (1 but
@@ -94,6 +95,9 @@ class Fragment(Shown):
 
 def _below(given, limit, what, fragment):
     """A lane or value, ints from 0 to limit - 1 or an array of such, checked; symbols pass, by their range."""
+    if isinstance(given, Checked):                       # what an Access's index function is called with
+        _below(np.ndarray.view(given, np.ndarray), limit, what, fragment)
+        return given
     if isinstance(given, np.ndarray):
         if given.dtype.kind not in "iu":
             raise InstructionError(f"{fragment.title}: a {what} is an integer, not {given.dtype}")
