@@ -128,10 +128,13 @@ DTYPES = _table(
     DType("e4m3", 8, "float8_e4m3fn", 0, exponent=4, fraction=3, infinities=False, accumulators=("f32", "f16")),
     DType("e5m2", 8, "float8_e5m2", 0, exponent=5, fraction=2, accumulators=("f32", "f16")),
     DType("s8", 8, "int8", 0, accumulators=("s32",)),
+    DType("s16", 16, "int16", 1, "s16"),
     DType("s32", 32, "int32", 3, "s32"),
+    DType("s64", 64, "int64", 5, "s64"),
     DType("u8", 8, "uint8", 0, accumulators=("s32",)),
     DType("u16", 16, "uint16", 1, "b16"),
     DType("u32", 32, "uint32", 2, "u32"),
+    DType("u64", 64, "uint64", 4, "u64"),
     DType("b8", 8, "uint8"),
     DType("b16", 16, "uint16", register="b16"),
     DType("b32", 32, "uint32"),
@@ -141,18 +144,15 @@ DTYPES = _table(
 """Those that tiles of shared memory have, by name. Where two rows share a storage, a NumPy dtype stands for the first. tf32
 is an f32 whose low 13 bits the tensor cores do not read. Names, bits, exponents: PTX ISA, "Fundamental types" and "Alternate
 floating-point data formats"; OCP 8-bit floating point, for e4m3 and e5m2. tma: cuda.h, CUtensorMapDataType; TMA moves bits,
-so 8-bit types travel as u8. register, accumulators: PTX ISA, mma and wgmma.mma_async."""
+so 8-bit types travel as u8, s16 as u16. register, accumulators: PTX ISA, mma and wgmma.mma_async."""
 
 TYPES = DTYPES | _table(
     DType("s4", 4, "int8", accumulators=("s32",)),
     DType("u4", 4, "uint8", accumulators=("s32",)),
     DType("b4", 4, "uint8"),
     DType("b1", 1, "uint8", accumulators=("s32",)),
-    DType("s16", 16, "int16", register="s16"),
-    DType("u64", 64, "uint64", register="u64"),
-    DType("s64", 64, "int64", register="s64"),
 )
-"""These, those of less than a byte, which only operands of tensor cores have, and those that only registers have."""
+"""These, and those of less than a byte, which only operands of tensor cores have."""
 
 # What other libraries and languages call them; refused, since some mean something else there.
 _ELSEWHERE = {
@@ -181,7 +181,7 @@ def dtype_of(dtype: DType | DTypeLike) -> DType:
     Traceback (most recent call last):
     ...
     simlayout.errors.LayoutError: unknown dtype 'f8' (did you mean e4m3 or e5m2?); known: \
-f16 bf16 f32 tf32 f64 e4m3 e5m2 s8 s32 u8 u16 u32 b8 b16 b32 b64 b128
+f16 bf16 f32 tf32 f64 e4m3 e5m2 s8 s16 s32 s64 u8 u16 u32 u64 b8 b16 b32 b64 b128
     """
     if isinstance(dtype, DType):
         return dtype
@@ -199,10 +199,8 @@ f16 bf16 f32 tf32 f64 e4m3 e5m2 s8 s32 u8 u16 u32 b8 b16 b32 b64 b128
 def did_you_mean(name, known=DTYPES):
     """What was probably meant by a name that is not among the known ones; "" where that cannot be told.
 
-    >>> did_you_mean("half"), did_you_mean("e4m4"), did_you_mean("fp8", ("f16", "bf16"))
-    (' (did you mean f16?)', ' (did you mean e4m3?)', '')
-    >>> did_you_mean("i64"), did_you_mean("i64", TYPES)                      # a tile asks for the width alone
-    (' (did you mean b64?)', ' (did you mean s64?)')
+    >>> did_you_mean("half"), did_you_mean("e4m4"), did_you_mean("i64"), did_you_mean("fp8", ("f16", "bf16"))
+    (' (did you mean f16?)', ' (did you mean e4m3?)', ' (did you mean s64?)', '')
     >>> did_you_mean("e2m1")
     ' (less than a byte: give the bytes that hold several, b8)'
     """
@@ -212,8 +210,6 @@ def did_you_mean(name, known=DTYPES):
     if lower in _PACKED:
         return " (less than a byte: give the bytes that hold several, b8)"
     meant = _ELSEWHERE.get(lower, "")
-    if meant[1:].isdigit() and meant not in known:
-        meant = "b" + meant[1:]
     if not meant or not set(meant.split(" or ")) <= set(known):
         meant = next(iter(nearest(lower, known)), "")
     return f" (did you mean {meant}?)" if meant else ""

@@ -27,6 +27,7 @@ from simlayout.algebra.f2 import F2Map
 from simlayout.algebra.layout import Layout
 from simlayout.algebra.nested import MAX_NESTING, compact, flatten
 from simlayout.algebra.swizzle import Rotation, Swizzle
+from simlayout.algebra.swizzle_modes import SWIZZLE_MODES
 from simlayout.errors import LayoutError, ParseError
 
 MAX_LENGTH = 10_000     # characters of a text
@@ -77,7 +78,7 @@ def parse(text: str) -> Layout | Swizzle | Rotation | F2Map | Composed:
 
 
 def as_layout(subject):
-    """The layout that a text denotes; anything else as it is. Errors as of `parse`; that of a formula says who reads it.
+    """The layout that a text denotes; anything else as it is. Errors as of `parse`; they say who reads other notations.
 
     >>> as_layout("(16,64):(64,1)")
     Layout((16, 64), (64, 1))
@@ -87,10 +88,13 @@ def as_layout(subject):
     try:
         return parse(subject)
     except ParseError as error:
-        if not re.search(r"[+*/%&^|]", subject):
-            raise
         said, *shown = str(error).split("\n")
-        said += "; formula(text) reads a formula, and tile(text, domain) one with its sizes"
+        if re.search(r"[+*/%&^|]", subject):
+            said += "; formula(text) reads a formula, and tile(text, domain) one with its sizes"
+        elif re.search("SWIZZLE_|perPhase", subject):
+            said += "; tile(text, domain) reads TMA's modes and Triton's swizzles"
+        else:
+            raise
         raise ParseError("\n".join([said, *shown])) from None
 
 
@@ -125,6 +129,21 @@ def bytes_for_elements(tile, dtype):
     if not steps or min(steps) != size or size == 1 or any(step % size for step in steps):
         return ""
     return f"; strides count elements: if these are bytes, it is {Layout(layout.shape, _divided(layout.stride, size))}"
+
+
+def swizzle_of_bytes(tile, dtype):
+    """What a reason or a report adds where a tile's swizzle is one that CUTLASS and TMA have of byte addresses; else "".
+
+    >>> swizzle_of_bytes(parse("Sw<3,4,3> o (64,64):(64,1)"), "f16"), swizzle_of_bytes(Swizzle(3, 4, 3), "e4m3")
+    ('; Sw<3,4,3> counts elements: if it is of bytes, as SWIZZLE_128B, it is Sw<3,3,3>', '')
+    """
+    bits = dtype_of(dtype).bits
+    for mode in SWIZZLE_MODES.values() if bits > 8 else ():
+        given = Swizzle(mode.bits, mode.chunk_bits, mode.shift)
+        if mode.bits and getattr(tile, "layers", (tile,)) == (given,):
+            own = Swizzle(mode.bits, mode.chunk_bits - _ELEMENTS[bits], mode.shift)
+            return f"; {given} counts elements: if it is of bytes, as {mode}, it is {own}"
+    return ""
 
 
 def _divided(nested, by):

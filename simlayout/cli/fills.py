@@ -26,7 +26,6 @@ MOST_BYTES = 1 << 34
 FILLS = ("normal", "uniform", "zeros", "ones", "arange", "integers:LOW:HIGH", "FILE.npy")
 """normal: mean 0, variance 1; uniform: from 0 to 1; arange: 0, 1, 2, ...; integers: from LOW to HIGH - 1."""
 
-_WIDE = {f"{kind[0].replace('i', 's')}{bits}": f"{kind}{bits}" for kind in ("int", "uint") for bits in (16, 64)}
 _NUMPY = re.compile("bool|(?:u?int|float|complex)[0-9]{1,3}")
 _NAME = "[A-Za-z_][A-Za-z_0-9]{0,60}"
 _ARGUMENT = re.compile(f"(?:({_NAME})=)?(.*)", re.S)
@@ -183,16 +182,15 @@ def element_type(name: str) -> np.dtype:
     ['float16', 'uint64', 'int64', 'bool', 'complex64']
     """
     try:
-        if name in _WIDE or _NUMPY.fullmatch(name):
-            return np.dtype(_WIDE.get(name, name))
+        if _NUMPY.fullmatch(name):
+            return np.dtype(name)
         return dtype_of(name).numpy
     except ModuleNotFoundError:
         raise SimlayoutError(f"{name} needs the package ml_dtypes: pip install ml_dtypes") from None
     except TypeError as error:
         raise SimlayoutError(str(error)) from None
     except LayoutError:
-        known = tuple(dict.fromkeys((*DTYPES, *_WIDE)))
-        raise SimlayoutError(f"unknown type {name!r}{did_you_mean(name, known)}; known: {' '.join(known)}, bool, and "
+        raise SimlayoutError(f"unknown type {name!r}{did_you_mean(name)}; known: {' '.join(DTYPES)}, bool, and "
                              "NumPy's names such as int64 or complex64") from None
 
 

@@ -3,7 +3,7 @@
 from contextlib import contextmanager
 from dataclasses import replace
 
-from simlayout.algebra.notation import bytes_for_elements
+from simlayout.algebra.notation import bytes_for_elements, swizzle_of_bytes
 from simlayout.cli.options import NATURALLY, WORDS, add, add_access
 from simlayout.cli.text import LABEL, WIDTH, field, fit, tell
 from simlayout.codegen import check as check_emitted
@@ -137,7 +137,7 @@ def _table(access, lanes, analysis, better):
     lines = [
         field("layout", tile),
         field("one-to-one", f"yes: {tile.size} elements of {access.dtype}, {tile.cosize - tile.size} wasted"
-              + bytes_for_elements(tile, access.dtype)),
+              + (bytes_for_elements(tile, access.dtype) or swizzle_of_bytes(tile, access.dtype))),
         field("access", f"{access.instruction} on {analysis.arch.name}, {lanes or 'the natural way'}, for {loops}"),
         field("instructions", len(analysis)),
         field(plural(analysis.arch.vendor.wavefront), int(analysis.wavefronts.sum())),

@@ -15,6 +15,7 @@ import numpy as np
 from simlayout.algebra import Composed, Layout, Swizzle, coalesce, make_layout
 from simlayout.algebra.exact import exact_offsets
 from simlayout.algebra.layout import from_modes
+from simlayout.algebra.notation import swizzle_of_bytes
 from simlayout.algebra.swizzle_modes import SWIZZLE_MODES
 from simlayout.algebra.translate import (
     f2_of_values,
@@ -221,10 +222,10 @@ def to_tma(tiled):
         raise TranslationError(f"{tiled.name} is no tile of TMA: {faults[0]}", [tiled.point(tiled.columns - 1)])
     modes = " or ".join(map(str, family))
     return _one_of(tiled, family, "no tile of TMA", f"rows of {tiled.columns} {tiled.dtype} lie as {modes} says, which does "
-                   "not go through")
+                   "not go through", swizzle_of_bytes(tiled.source, tiled.dtype))
 
 
-def _one_of(tiled, family, what, why):
+def _one_of(tiled, family, what, why, hint=""):
     """The first of a family that is the source on the tile. Where none is, each is wrong at one of a few points."""
     places = []
     while family:
@@ -235,7 +236,7 @@ def _one_of(tiled, family, what, why):
         places.append(row * tiled.columns + column)
         family = [f for f in family if f(row, column) == equivalence.counterexample["left"]]
     points = [f"({p['row']}, {p['col']}) at {p['value']}" for p in map(tiled.point, places)]
-    return tiled.refuse(what, f"{why} {' and '.join(points)}", places)
+    return tiled.refuse(what, f"{why} {' and '.join(points)}{hint}", places)
 
 
 # ---- formulas --------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from simlayout.errors import LANES_OF, InstructionError, LayoutError
 from simlayout.hardware import instruction as instruction_of
 from simlayout.hardware.tables.arch import DEFAULT_ARCH, arch_of
 from simlayout.proofs.access import Access
+from simlayout.wording import counted
 
 CHUNK_BYTES = 16
 """Bytes of one row of an 8x8 matrix of ldmatrix and stmatrix."""
@@ -57,7 +58,7 @@ lanes, or --lanes)
     row, element = instruction_of(instruction, arch), dtype_of(dtype)
     rows, columns = _extents(tile)
     if element.bytes > row.bytes:
-        raise InstructionError(f"{row} moves {row.bytes} bytes per lane, less than one {element} element "
+        raise InstructionError(f"{row} moves {counted(row.bytes, 'byte')} per lane, less than one {element} element "
                                f"({element.bytes} bytes): use a wider instruction or a narrower dtype")
     turned = by_columns(tile)
     if row.is_matrix:

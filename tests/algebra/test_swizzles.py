@@ -188,7 +188,7 @@ def test_byte_addresses_are_offsets_times_the_element_size():
 
 @pytest.mark.parametrize("name, meant", [
     ("half", "f16"), ("fp16", "f16"), ("FP16", "f16"), ("F16", "f16"), ("double", "f64"), ("float", "f32"), ("int", "s32"),
-    ("e4m3fn", "e4m3"), ("fp8", "e4m3 or e5m2"), ("i32", "s32"), ("int64_t", "b64"), ("short", "b16")])
+    ("e4m3fn", "e4m3"), ("fp8", "e4m3 or e5m2"), ("i32", "s32"), ("int64_t", "s64"), ("short", "s16")])
 def test_a_dtype_by_another_name_is_refused_with_the_one_that_is_meant(name, meant):
     with pytest.raises(LayoutError, match=rf"unknown dtype '{name}' \(did you mean {meant}\?\); known: f16"):
         dtype_of(name)

@@ -337,7 +337,7 @@ ARRAY = "--block 32 --arg A=f32[32] "
     ("--block 32 --arg f99[32]", "--arg f99[32]: "),
     ("--block 32 --arg f32[32]:chaos", "no fill 'chaos'"),
     ("--block 32 --arg i64[32]", "unknown type 'i64' (did you mean s64?); known: f16 "),
-    ("--block 32 --arg f128[32]", "s16 s64 u64, bool, and NumPy's names such as int64 or complex64"),
+    ("--block 32 --arg f128[32]", "b64 b128, bool, and NumPy's names such as int64 or complex64"),
     ("--block 32 --arg 'f32(32)'", "write NAME=TYPE[SHAPE]:FILL"),
     ("--block 32 --arg Ä=f32[32]", "a NAME is of English letters, digits and underscores"),
     ("--block 32 --arg ''", "write NAME="),

@@ -148,7 +148,8 @@ REFUSALS = {"f2": no_f2_map, "cute": no_swizzle, "triton": none_of_tritons, "tma
     ("(16,64):(72,1)", "triton", "none of the 51 on rows of 64 goes through"),
     ("Sw<3,3,4> o (16,128):(128,1)", "tma", "rows of 128 f16 lie as SWIZZLE_NONE says"),
     ("(16,4):(4,1)", "tma", "rows of 4 f16 are 8 bytes"),
-    ("Sw<3,3,4> o (16,64):(64,1)", "tma", "SWIZZLE_NONE or SWIZZLE_128B says, which does not go through")])
+    ("Sw<3,3,4> o (16,64):(64,1)", "tma", "SWIZZLE_NONE or SWIZZLE_128B says, which does not go through"),
+    ("Sw<2,4,3> o (16,32):(32,1)", "tma", "Sw<2,4,3> counts elements: if it is of bytes, as SWIZZLE_64B, it is Sw<2,3,3>")])
 def test_a_refusal_says_why(text, to, why):
     with pytest.raises(TranslationError) as error:
         translate(sl.parse(text), to)

@@ -153,9 +153,10 @@ def test_a_descriptor_of_another_reader_is_not_mixed_in():
 
 
 @pytest.mark.parametrize("arguments, fault", [
-    ((64, 32, "tf32", "MN", 128, "tcgen05"), "MN-major tf32 with a 128-byte swizzle: MN-major tf32 take '128B_ATOM_32B'"),
-    ((64, 64, "f16", "MN", ATOM_32B, "tcgen05"), "nothing else does"),
-    ((64, 32, "tf32", "K", ATOM_32B, "tcgen05"), "nothing else does"),
+    ((64, 32, "tf32", "MN", 128, "tcgen05"), "MN-major tf32, 128-byte swizzle: tcgen05 takes it with '128B_ATOM_32B' alone"),
+    ((64, 64, "f16", "MN", ATOM_32B, "tcgen05"), "operands MN-major tf32 has these; give 0, 32, 64 or 128"),
+    ((64, 32, "tf32", "K", ATOM_32B, "tcgen05"), "operands MN-major tf32 has these"),
+    ((64, 64, "f16", "K", ATOM_32B), "of wgmma's operands none has these; give 0, 32, 64 or 128"),
     ((64, 64, "f32", "K", 128, "tcgen05"), "tcgen05 takes f16, bf16, tf32")])
 def test_what_tcgen05_does_not_take_is_refused(arguments, fault):
     with pytest.raises(LayoutError, match=fault):

@@ -121,6 +121,13 @@ def test_a_map_takes_its_strides_from_an_array_and_its_type_from_dtype():
         TensorMap.of(array, (64, 8, 1), dtype="e4m3")
 
 
+@pytest.mark.parametrize("kind, number", [(np.uint16, 1), (np.int16, 1), (np.uint64, 4), (np.int64, 5)])
+def test_integers_of_all_widths_are_moved_with_the_number_that_cuda_h_gives_them(kind, number):
+    array = np.arange(24 * 8, dtype=kind).reshape(24, 8)
+    tensor = TensorMap.of(array, (8, 24), swizzle=64 if array.itemsize == 8 else 0)
+    assert tensor.dtype_enum == number and (tensor.gather((0, 0)) == array).all()
+
+
 @given(st.integers(1, 8), st.integers(1, 8), st.integers(1, 40), st.integers(-20, 70))
 def test_an_element_stride_moves_every_so_many_rows_and_none_along_the_first_dimension(inner, step, rows, first):
     array = np.arange(1, 64 * 64 + 1, dtype=np.int32).reshape(64, 64)

@@ -129,7 +129,9 @@ def test_a_tile_off_the_pattern_is_refused_and_a_wrong_stride_would_be_found(mon
 
 
 @pytest.mark.parametrize("arguments, fault", [
-    ((60, 64, "f16"), "groups of 8"), ((64, 24, "f16"), "must fill rows"), ((64, 64, "s8", "MN"), "ones of f16, bf16"),
+    ((60, 64, "f16"), "rows go by 8: make rows a multiple of 8"),
+    ((64, 96, "e4m3"), "a row of a box has 128 bytes: make depth a multiple of 128, or take a narrower swizzle"),
+    ((64, 24, "f16", "K", 0), "make depth a multiple of 16$"), ((64, 64, "s8", "MN"), "ones of f16, bf16"),
     ((64, 64, "f16", "N"), "N-major"), ((512, 64, "f16"), "1 to 256"), ((64, 64, "f16", "K", 16), "swizzle of 16")])
 def test_a_tile_that_wgmma_cannot_read_is_refused(arguments, fault):
     with pytest.raises(LayoutError, match=fault):

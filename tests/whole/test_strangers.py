@@ -71,6 +71,8 @@ def test_a_function_takes_what_it_is_given_or_refuses_it_in_one_line_of_its_own(
     (lambda: sl.lessons.check(1.1, 5), "exercise is a text, not 1.1"),
     (lambda: sl.proofs.digest([0.5]), "offsets are float64; give integers"),
     (lambda: sl.equivalent(LAYOUT, "row*64 + col"), r"formula\(text\) reads a formula, and tile\(text, domain\) one"),
+    (lambda: sl.translate("vec = 8, perPhase = 1, maxPhase = 8", "cute"), r"tile\(text, domain\) reads TMA's modes and Tr"),
+    (lambda: sl.verify("SWIZZLE_128B for row<64, col<64"), r"tile\(text, domain\) reads TMA's modes"),
     (lambda: sl.Access("a", "ldmatrix.x4", LAYOUT, "tid"), r"its lanes are a function .* lambda tid, k: .*, not 'tid'"),
     (lambda: sl.Access("a", "ldmatrix.x4", [1, 2]), r"its tile is a layout, its text, or a function .*, not \[1, 2\]"),
     (lambda: sl.Access("a", "ldmatrix.x4", LAYOUT).analyze(), r"is misaligned.*; access 'a' has no lanes, .*: give"),

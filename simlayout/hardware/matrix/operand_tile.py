@@ -44,9 +44,10 @@ def _size_of(row, dtype, major, swizzle, what):
         either = ", ".join(t for t, majors in row.types if "MN" in majors)
         raise LayoutError(f"{what}: {major}-major {name}: {row.name} takes K-major ones, and MN-major ones of {either}")
     if not takes_swizzle(row, name, major, swizzle):
-        others = " and ".join(f"{m}-major {t}" for t, m in row.atom_32b)
-        raise LayoutError(f"{what}: {major}-major {name} with a {swizzle_mode(swizzle).words}: {others} take "
-                          f"{ATOM_32B!r}, and nothing else does")
+        others = " and ".join(f"{m}-major {t}" for t, m in row.atom_32b) or "none"
+        fix = (f"of {row.name}'s operands {others} has these; give 0, 32, 64 or 128" if swizzle == ATOM_32B else
+               f"{row.name} takes it with {ATOM_32B!r} alone")
+        raise LayoutError(f"{what}: {major}-major {name}, {swizzle_mode(swizzle).words}: {fix}")
     return dtype_of(name).bytes
 
 
@@ -128,11 +129,14 @@ class OperandTile:
         swizzle_mode(self.swizzle, "operand tile")
         object.__setattr__(self, "dtype", dtype_of(self.dtype).name)
         size = _size_of(operand_reader(self.reader), self.dtype, self.major, self.swizzle, "operand tile")
-        contiguous = self.depth if self.major == "K" else self.rows
-        if contiguous * size % self.span or self.depth * size % K_BYTES or self.rows % 8:
-            what = f"{self.rows} x {self.depth} of {self.dtype}, {self.major}-major"
-            raise LayoutError(f"operand tile: {what}: its contiguous "
-                              f"side must fill rows of {self.span} bytes, K {K_BYTES}-byte steps, rows groups of 8")
+        side = "depth" if self.major == "K" else "rows"
+        for name, unit, why in ((side, self.span, f"a row of a box has {self.span} bytes"),
+                                ("rows", 8 * size, "rows go by 8"),
+                                ("depth", K_BYTES, f"an instruction reads {K_BYTES} bytes of each row")):
+            if getattr(self, name) * size % unit:
+                narrower = ", or take a narrower swizzle" if unit == self.span > 32 else ""
+                what = f"{self.rows} x {self.depth} of {self.dtype}, {self.major}-major"
+                raise LayoutError(f"operand tile: {what}: {why}: make {name} a multiple of {unit // size}{narrower}")
         if not (0 < self.rows <= MOST_ROWS and 0 < self.depth <= MOST_ROWS):
             raise LayoutError(f"operand tile: {self.rows} x {self.depth}: a side of a box has 1 to {MOST_ROWS} elements")
 
