@@ -102,7 +102,7 @@ def _judged(exercise, answer, language):
     except Refused as error:
         return _folded(text_of(error.said, language))
     except CounterexampleError as error:
-        return [*own, *_without_explanation(str(error).splitlines())]
+        return [*own, *_without_explanation(error.found.splitlines())]
     except VerificationError as error:
         return [*own, *_folded(error)]
     except SimlayoutError as error:

@@ -74,12 +74,13 @@ class Counterexample:
 
 class CounterexampleError(AssertionError):
     """A property of a layout or an access that does not hold; `counterexample` shows it, the text draws it, and its last
-    line says what would mend it, where that is known. remedy: gives this line once somebody reads the text, because a
-    failure that Hypothesis shrinks is raised hundreds of times."""
+    line says what would mend it, where that is known. found: the text without this line, which an exercise would give away
+    by it. remedy: gives the line once somebody reads the text, because a failure that Hypothesis shrinks is raised hundreds
+    of times."""
 
     def __init__(self, text: str, counterexample: Counterexample, remedy: Callable[[], str] | None = None):
         super().__init__(text)
-        self.counterexample, self._remedy = counterexample, remedy
+        self.found, self.counterexample, self._remedy = text, counterexample, remedy
 
     def __str__(self):
         if self._remedy is not None:

@@ -40,6 +40,13 @@ def test_no_hint_is_an_answer(language):
         assert leaked("", f"{hint.where} {hint.change}", [exercise]) == []
 
 
+@pytest.mark.parametrize("exercise", WRONG)
+def test_no_verdict_on_a_wrong_answer_has_the_right_one(exercise):
+    for answer, _ in WRONG[exercise]:
+        said = str(check(exercise, answer, 3))
+        assert leaked("", said, [exercise]) == [] and "what mends it" not in said and "no padding of" not in said
+
+
 @pytest.mark.parametrize("language", HINTS)
 def test_each_step_says_more_than_the_one_before(language):
     for exercise in RIGHT:
