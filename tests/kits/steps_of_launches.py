@@ -1,4 +1,4 @@
-"""Which attempts at a launch `doubts.in_two_steps` makes, and a launch by one of them alone."""
+"""Which attempts at a launch `attempts.in_two_steps` makes, and a launch by one of them alone."""
 
 from simlayout.machine.ptx import entry
 

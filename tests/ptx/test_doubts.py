@@ -12,7 +12,7 @@ from steps_of_launches import in_one_step, recorded
 from tiers import given_few
 
 from simlayout.errors import HazardError, MachineError
-from simlayout.machine.ptx import attempts, doubts, entry, running
+from simlayout.machine.ptx import attempts, doubts, entry, looked, running
 from simlayout.machine.ptx.compiled.loop import Loop  # at hand from the first launch on
 from simlayout.ptx import load
 
@@ -201,7 +201,7 @@ def test_a_program_of_atomics_that_order_something_or_have_two_sizes_is_left_to_
                            ("red.global.add.u32 [%d1], 1;", True), ("red.cta.global.add.u32 [%d1], 1;", False),
                            ("atom.acquire.gpu.global.add.u32 %r8, [%d1], 1;", False),
                            ("red.global.add.u32 [%d1], 1; red.global.add.u64 [%d1], %d1;", False)):
-        assert doubts.is_plain(load(TILE.format(between=between)).entry().program) == plain
+        assert looked.is_plain(load(TILE.format(between=between)).entry().program) == plain
 
 
 COUNTED = """    .loc 1 1 1

@@ -12,7 +12,7 @@ from tiers import given_few
 
 import simlayout.machine.ptx.compiled.loop  # noqa: F401  (at hand from the first launch on)
 from simlayout.errors import HazardError, MachineError
-from simlayout.machine.ptx import doubts
+from simlayout.machine.ptx import told as closer
 from simlayout.ptx import load
 
 CTAS = 20
@@ -30,7 +30,7 @@ def launched(text, block, ctas=CTAS, hazards="report"):
 def test_hazards_of_a_part_are_among_those_of_the_whole_and_each_has_a_line_that_is_told(text, block, ctas, only_shared):
     text = "\n".join(line for line in text.split("\n") if not (only_shared and "st.global" in line))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(doubts, "ENOUGH", 0)
+        patch.setattr(closer, "ENOUGH", 0)
         two = launched(text, block, ctas)
         in_one_step(patch)
         one = launched(text, block, ctas)
@@ -138,8 +138,8 @@ AGAIN:
                                     "    ld.global.u32 %r4, [%d1];"])
 def test_of_a_long_launch_of_one_cta_the_shadows_look_at_the_beginning(monkeypatch, access):
     text = (HEAD + LONG).replace("MEMORY", access).replace(".address_size 64\n", '.address_size 64\n.file 1 "k.cu"\n')
-    looks, enters = [], doubts.UntilTold.add
-    monkeypatch.setattr(doubts.UntilTold, "add", lambda log, *args, **named: looks.append(1) or enters(log, *args, **named))
+    looks, enters = [], closer.UntilTold.add
+    monkeypatch.setattr(closer.UntilTold, "add", lambda log, *args, **named: looks.append(1) or enters(log, *args, **named))
     array = np.arange(80, dtype=np.uint32)
     trace = load(text).entry().run(1, 64, array, None, hazards="report")
     assert lines(trace) == [10, 11][:1 + access.startswith("st.global")] and len(looks) < 2000

@@ -1,8 +1,9 @@
 """A machine that executes PTX, the text of any compiler.
 
 `loading` makes a `module` of a text (`linking` one text of several), and `entry` launches one of its kernels: `arguments`
-makes bytes of what is passed, `running` says who executes the steps, `doubts` whether hazards need a closer look, and
-`unwritten` whether reads of undefined bytes matter. On the way a text goes through these folders:
+makes bytes of what is passed, `running` says who executes the steps, and `attempts` how a launch is tried: `doubts` looks
+quickly for hazards, `told` takes a closer look where there may be some, and `unwritten` asks whether reads of undefined
+bytes matter. On the way a text goes through these folders:
 
     parser     from text to data (`syntax`)
     cxx        what its names are in C++

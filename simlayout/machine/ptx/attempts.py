@@ -1,5 +1,5 @@
 """The ways to execute one launch of an entry: with the shadows, in a quick look, and again with other words where nothing is
-defined. `doubts.in_two_steps` says which of them comes when."""
+defined. `in_two_steps` says which of them comes when."""
 
 from math import prod
 
@@ -8,13 +8,30 @@ import numpy as np
 from simlayout.errors import HazardError, SimlayoutError
 from simlayout.interrupts import not_lost
 from simlayout.machine.engine.launch import run_grid
-from simlayout.machine.ptx.doubts import TRIED, Before, Doubt, Doubts, Enough, TooLong, UntilTold, told_of
-from simlayout.machine.ptx.looked import is_plain
+from simlayout.machine.ptx.doubts import TRIED, Before, Doubt, Doubts, TooLong
+from simlayout.machine.ptx.looked import is_ordered, is_plain
 from simlayout.machine.ptx.ordered import OrderedDoubts
 from simlayout.machine.ptx.running import Running
+from simlayout.machine.ptx.told import Enough, UntilTold, told_of
 from simlayout.machine.ptx.unwritten import can_be_tried, judged, judged_quickly, noted
 from simlayout.machine.ptx.warps.turns import PtxTurns
 from simlayout.machine.ptx.warps.warp import PtxWarp
+
+
+def in_two_steps(attempts, program, compiled):
+    """The Trace of a launch, by one of its Attempts after the other. compiled: None where nothing is compiled; else whether
+    the compiled loop is at hand."""
+    if compiled is None or not (is_plain(program) or is_ordered(program)):
+        return attempts.shadowed()
+    if not compiled:
+        try:
+            return attempts.briefly()
+        except TooLong:
+            pass
+    try:
+        return attempts.quick()
+    except Doubt as doubt:
+        return attempts.once() if doubt.matters else attempts.shadowed()
 
 
 class Attempts:

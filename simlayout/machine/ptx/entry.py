@@ -17,10 +17,9 @@ from simlayout.machine.engine.trace import Trace
 from simlayout.machine.hazards.kinds import check_mode, located
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.arguments import form_of, packed
-from simlayout.machine.ptx.attempts import Attempts
+from simlayout.machine.ptx.attempts import Attempts, in_two_steps
 from simlayout.machine.ptx.cxx.names import brief_name
 from simlayout.machine.ptx.cxx.types import parameter_types
-from simlayout.machine.ptx.doubts import in_two_steps
 from simlayout.machine.ptx.faults import refusal, summed
 from simlayout.machine.ptx.lowering.lower import Lowering
 from simlayout.machine.ptx.passes.unread import NOTE

@@ -15,7 +15,9 @@ from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.hazards.clocks import IN_SHARED
 from simlayout.machine.hazards.global_access import STRONG, WRITES
 from simlayout.machine.hazards.proxies import CELL as UNIT
-from simlayout.machine.ptx.doubts import ALL, INTERVAL, MIXED, MOST_INTERVALS, Doubt, Doubts
+from simlayout.machine.ptx.compiled.held import INTERVAL
+from simlayout.machine.ptx.compiled.marks import ALL, MIXED, MOST_INTERVALS
+from simlayout.machine.ptx.doubts import Doubt, Doubts
 
 MOST_ENGINES = 64
 """Engines that read shared memory: each has a number of its own for each of its units."""
@@ -270,12 +272,12 @@ class Look:
 
     def land(self, touch, waited):
         """It has landed."""
-        number = 0 if touch.agent is None else touch.number << self._do.SHIFT | 1 + touch.agent.engine
+        number = 0 if touch.agent is None else self._do.mark_of(touch.number, 1 + touch.agent.engine)
         self._touched(self._do.LANDS, touch, number=number)
 
     def given(self, at, nbytes):
         """Bytes that have been written before the CTA began: before all epochs."""
-        self._wrote[-(-at >> self._cell):at + nbytes >> self._cell] = 1
+        self._wrote[-(-at >> self._cell):at + nbytes >> self._cell] = self._do.mark_of(0, 1)
 
     def atomic(self, touch):
         """Not here, nor what engines reduce."""

@@ -30,6 +30,7 @@ from simlayout.machine.ptx.compiled.held import (
     SHARED_READ,
     SHARED_UPDATED,
     SHARED_WROTE,
+    WROTE,
 )
 from simlayout.machine.ptx.compiled.ordered import ordered_load, ordered_store
 from simlayout.machine.ptx.compiled.pointers import (
@@ -47,7 +48,6 @@ from simlayout.machine.ptx.compiled.pointers import (
     u64s,
 )
 from simlayout.machine.ptx.compiled.rows import LANES
-from simlayout.machine.ptx.doubts import WROTE
 
 U32, U64, I64 = np.uint32, np.uint64, np.int64
 _LEAST, _MOST = I64(-(1 << 63)), I64((1 << 63) - 1)

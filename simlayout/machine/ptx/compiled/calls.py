@@ -4,9 +4,9 @@ import numpy as np
 
 from simlayout.jit import within
 from simlayout.machine.ptx.compiled.encode import RESULT, SECOND
+from simlayout.machine.ptx.compiled.held import WROTE
 from simlayout.machine.ptx.compiled.pointers import behind, load_8, store_8
 from simlayout.machine.ptx.compiled.rows import LANES
-from simlayout.machine.ptx.doubts import WROTE
 
 U64, I64 = np.uint64, np.int64
 _COPY = 5

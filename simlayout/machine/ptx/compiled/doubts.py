@@ -1,32 +1,37 @@
 """Whether loads and stores may take part in a race: a look that is quick, and never misses one (see `machine.ptx.doubts`).
 
-For every cell of memory two numbers say who wrote it last and who has read it, uint64: the interval between barriers of the
-whole CTA, and the thread. Shared memory: interval << 48 | how often its warp has been at a bar.warp.sync << 16 | thread + 1;
-global memory: CTA + 1 << 32 | interval << 16 | thread + 1. 0 is nobody; instead of a thread several may be there, also where
-one has written in a doubt; ALL is unordered with everything: what threads of several CTAs have done, or a copy that is on
-its way. A third number says who has changed it by an atomic; a fourth one, uint32, by what the last one wrote that any has
-written, of which the others say when: `encode.LIKE` of the stores if they are of one place and of one value, MIXED if they
-are not. What the functions are given are pointers.
+Each cell of memory has three marks (see `marks`): of who wrote it last, of who has read it, and of who has changed it by an
+atomic; that of who wrote it says several also where one has written in a doubt. A fourth number, uint32, says by what the
+last one wrote that any has written, of which the marks say when: `encode.LIKE` of the stores if they are of one place and of
+one value, MIXED if they are not. What the functions are given are pointers. Row `cells` has for each lane the bytes from the
+start of the memory, `total` is how many bytes it touches there, and `mine` the mark of a thread now.
 """
 
 import numpy as np
 
 from simlayout.jit import within
 from simlayout.machine.ptx.compiled.encode import COUNT, ELEMENTS, LIKE, SIZE
+from simlayout.machine.ptx.compiled.held import CELL, CTA, FIRST, INTERVAL, PARTED, SYNCED
+from simlayout.machine.ptx.compiled.marks import (
+    ALL,
+    MIXED,
+    NOBODY,
+    by_several,
+    by_thread,
+    by_warp,
+    cta_of,
+    in_global,
+    in_shared,
+    interval_of,
+    warp_of,
+    when_of,
+    who_of,
+)
 from simlayout.machine.ptx.compiled.pointers import load_8, load_16, load_32, load_64
 from simlayout.machine.ptx.compiled.rows import LANES
-from simlayout.machine.ptx.doubts import (
-    ALL,
-    CELL,
-    CTA,
-    FIRST,
-    INTERVAL,
-    MIXED,
-    PARTED,
-    SEVERAL,
-    SOME_OF_WARP,
-    SYNCED,
-)
+
+for each in (by_several, by_thread, by_warp, cta_of, in_global, in_shared, interval_of, warp_of, when_of, who_of):
+    within(each)
 
 U64, I64, U32 = np.uint64, np.int64, np.uint32
 SURE, SAME, UNWRITTEN, DOUBTFUL, UNSURE = range(5)
@@ -38,71 +43,49 @@ are noted (`Doubts.unwritten`, `Doubts.doubted`)."""
 @within
 def shared_load(cells, total, lanes, who, wrote, read):
     """SURE of a load that is no part of a race, DOUBTFUL of one that may be, UNWRITTEN of one of what nobody wrote; notes
-    that its lanes have read. Row `cells` has the bytes from the start of the memory, here and below."""
-    shift, how = who[CELL], SURE
-    count = max(total >> shift, 1)
-    here = _now(True, who)
+    that its lanes have read."""
+    how, now = SURE, _now(True, who)
     for i in range(LANES):
         if not lanes[i]:
             continue
-        mine = U64(here | who[FIRST] + i + 1)
-        first = I64(cells[i]) >> shift
-        for cell in range(first, first + count):
+        mine = by_thread(now, who[FIRST] + i)
+        for cell in cells_of(cells, i, total, who):
             writer, reader = wrote[cell], read[cell]
-            if not writer:
+            if writer == NOBODY:
                 how = max(how, UNWRITTEN)
             elif _unordered(writer, mine):
                 how = DOUBTFUL
             if not _unordered(reader, mine):
                 read[cell] = mine
-            elif _warp(reader) == _warp(mine):
-                read[cell] = U64(here | SOME_OF_WARP + _warp(mine))
+            elif warp_of(reader) == warp_of(mine):
+                read[cell] = by_warp(now, warp_of(mine))
             else:
-                read[cell] = U64(here | SEVERAL)
+                read[cell] = by_several(now)
     return how
 
 
 @within
-def updated_in(shared, cells, total, lanes, who, updated):
-    """DOUBTFUL of a load or store of shared or global memory that may race with an atomic, else SURE."""
-    shift = who[CELL]
-    count = max(total >> shift, 1)
-    here = _now(shared, who)
-    for i in range(LANES):
-        if lanes[i]:
-            mine = U64(here | who[FIRST] + i + 1)
-            first = I64(cells[i]) >> shift
-            for cell in range(first, first + count):
-                if _races(shared, updated[cell], mine):
-                    return DOUBTFUL
-    return SURE
-
-
-@within
 def global_load(cells, cached, total, lanes, who, wrote, read):
-    """As `shared_load`, of global memory. cached: as of `encode`."""
-    shift, how = who[CELL], SURE
-    count = max(total >> shift, 1)
-    here = _now(False, who)
+    """As `shared_load`, of global memory, which is written before anybody writes. cached: as of `encode`."""
+    how, now = SURE, _now(False, who)
     for i in range(LANES):
         if not lanes[i]:
             continue
-        mine = U64(here | who[FIRST] + i + 1)
-        first = I64(cells[i]) >> shift
-        for cell in range(first, first + count):
+        mine = by_thread(now, who[FIRST] + i)
+        for cell in cells_of(cells, i, total, who):
             writer, reader = wrote[cell], read[cell]
-            if writer and (cached or _meet(writer, mine)):
+            if writer != NOBODY and (cached or _meet(writer, mine)):
                 how = DOUBTFUL
             if reader == ALL:
                 continue
-            if not reader:
+            if reader == NOBODY:
                 read[cell] = mine
-            elif reader >> U64(32) != mine >> U64(32):
+            elif _apart(reader, mine):
                 read[cell] = ALL
-            elif reader >> U64(16) != mine >> U64(16):
+            elif when_of(reader) != now:
                 read[cell] = mine
             elif reader != mine:
-                read[cell] = U64(here | SEVERAL)
+                read[cell] = by_several(now)
     return how
 
 
@@ -111,16 +94,14 @@ def store(shared, step, rows, at, cells, lanes, who, wrote, read, by):
     """SURE of a store of shared or global memory that is no part of a race, SAME where it stores again what is there,
     DOUBTFUL where it may race; notes that its lanes have written. step: of the table; rows: the registers; row `at` has
     where in this process the addresses are, at which nothing is stored yet."""
-    shift, like, how = who[CELL], U32(step[LIKE]), SURE
-    count = max(step[SIZE] * step[COUNT] >> shift, 1)
-    here = _now(shared, who)
+    total, like = step[SIZE] * step[COUNT], U32(step[LIKE])
+    how, now = SURE, _now(shared, who)
     wrong, mixed = U32(0), U32(0)                        # a bit for each lane that may race, or overwrites something else
     for i in range(LANES):
         if not lanes[i]:
             continue
-        mine, bit, same = U64(here | who[FIRST] + i + 1), U32(1) << U32(i), -1
-        first = I64(cells[i]) >> shift
-        for cell in range(first, first + count):
+        mine, bit, same = by_thread(now, who[FIRST] + i), U32(1) << U32(i), -1
+        for cell in cells_of(cells, i, total, who):
             writer = wrote[cell]
             if _races(shared, read[cell], mine):
                 wrong |= bit
@@ -138,11 +119,10 @@ def store(shared, step, rows, at, cells, lanes, who, wrote, read, by):
     for i in range(LANES):
         if not lanes[i]:
             continue
-        mine, bit = U64(here | who[FIRST] + i + 1), U32(1) << U32(i)
-        first = I64(cells[i]) >> shift
-        if _races(shared, wrote[first], mine) and not agrees(step, rows, at, lanes, i):
+        mine, bit, there = by_thread(now, who[FIRST] + i), U32(1) << U32(i), cells_of(cells, i, total, who)
+        if _races(shared, wrote[there.start], mine) and not agrees(step, rows, at, lanes, i):
             wrong |= bit
-        for cell in range(first, first + count):
+        for cell in there:
             by[cell] = U32(MIXED) if (wrong | mixed) & bit else like
             if wrong & bit:
                 wrote[cell] = _many(shared, wrote[cell], read[cell], mine)
@@ -157,22 +137,19 @@ def store(shared, step, rows, at, cells, lanes, who, wrote, read, by):
 def write(shared, cells, total, lanes, who, wrote, read, by, goes_on):
     """SURE of a write of shared or global memory that is no part of a race, DOUBTFUL of one that may be, whatever it writes;
     notes that its lanes have written, or, where that goes on, that they do until they have `landed`."""
-    shift, how = who[CELL], SURE
-    count = max(total >> shift, 1)
-    here = _now(shared, who)
+    how, now = SURE, _now(shared, who)
     for i in range(LANES):
         if not lanes[i]:
             continue
-        mine = U64(here | who[FIRST] + i + 1)
-        first = I64(cells[i]) >> shift
-        for cell in range(first, first + count):
+        mine = by_thread(now, who[FIRST] + i)
+        for cell in cells_of(cells, i, total, who):
             if _races(shared, wrote[cell], mine) or _races(shared, read[cell], mine):
                 how = DOUBTFUL
                 wrote[cell] = _many(shared, wrote[cell], read[cell], mine)
             else:
                 wrote[cell] = mine
             if goes_on:
-                wrote[cell] = U64(ALL)
+                wrote[cell] = ALL
             by[cell] = U32(MIXED)
     return how
 
@@ -180,50 +157,107 @@ def write(shared, cells, total, lanes, who, wrote, read, by, goes_on):
 @within
 def landed(cells, total, lanes, who, wrote):
     """A copy to shared memory is no longer on its way: its lanes have written now."""
-    shift = who[CELL]
-    count = max(total >> shift, 1)
-    here = _now(True, who)
+    now = _now(True, who)
     for i in range(LANES):
         if lanes[i]:
-            first = I64(cells[i]) >> shift
-            for cell in range(first, first + count):
-                wrote[cell] = U64(here | who[FIRST] + i + 1)
+            for cell in cells_of(cells, i, total, who):
+                wrote[cell] = by_thread(now, who[FIRST] + i)
 
 
 @within
 def goes_on_reading(cells, total, lanes, who, read):
     """Lanes read global memory for a while."""
-    shift = who[CELL]
-    count = max(total >> shift, 1)
     for i in range(LANES):
         if lanes[i]:
-            first = I64(cells[i]) >> shift
-            for cell in range(first, first + count):
-                read[cell] = U64(ALL)
+            for cell in cells_of(cells, i, total, who):
+                read[cell] = ALL
 
 
 @within
+def update(shared, cells, total, lanes, who, wrote, read, updated):
+    """SURE of an atomic of shared or global memory that is no part of a race with plain accesses, DOUBTFUL of one that may
+    be, UNSURE of one of shared memory that nobody wrote; notes that its warp has updated that."""
+    how, now = SURE, _now(shared, who)
+    for i in range(LANES):
+        if not lanes[i]:
+            continue
+        mine = by_thread(now, who[FIRST] + i)
+        for cell in cells_of(cells, i, total, who):
+            if shared and wrote[cell] == NOBODY:
+                how = UNSURE
+            elif _races(shared, wrote[cell], mine) or _races(shared, read[cell], mine):
+                how = max(how, DOUBTFUL)
+            updated[cell] = _updates(shared, updated[cell], mine)
+    return how
+
+
+@within
+def updated_in(shared, cells, total, lanes, who, updated):
+    """DOUBTFUL of a load or store of shared or global memory that may race with an atomic, else SURE."""
+    now = _now(shared, who)
+    for i in range(LANES):
+        if lanes[i]:
+            mine = by_thread(now, who[FIRST] + i)
+            for cell in cells_of(cells, i, total, who):
+                if _races(shared, updated[cell], mine):
+                    return DOUBTFUL
+    return SURE
+
+
+@within
+def cells_of(cells, i, total, who):
+    """The numbers of the cells that a lane touches, a range."""
+    first = I64(cells[i]) >> who[CELL]
+    return range(first, first + max(total >> who[CELL], 1))
+
+
+# ---- what marks say --------------------------------------------------------------------------------------------------
+
+@within
 def _now(shared, who):
-    """What stands in front of the number of a thread that does something now."""
-    return who[INTERVAL] << 48 | who[SYNCED] << 16 if shared else who[CTA] << 32 | who[INTERVAL] << 16
+    """When a warp does something now."""
+    return in_shared(who[INTERVAL], who[SYNCED]) if shared else in_global(who[CTA], who[INTERVAL])
 
 
 @within
 def _races(shared, before, mine):
     """Whether nothing surely orders an access, if it is one, before one by a thread now."""
-    return _unordered(before, mine) if shared else before != U64(0) and _meet(before, mine)
+    return _unordered(before, mine) if shared else before != NOBODY and _meet(before, mine)
+
+
+@within
+def _unordered(before, mine):
+    """Whether neither a barrier nor a bar.warp.sync surely orders an access of shared memory before one by a thread now."""
+    if before == ALL:
+        return True
+    if interval_of(before) != interval_of(mine) or who_of(before) == who_of(mine):
+        return False
+    return when_of(before) == when_of(mine) or warp_of(before) != warp_of(mine)
+
+
+@within
+def _meet(before, mine):
+    """Whether an access of global memory may be unordered with one now: by another CTA, or another thread in the same
+    interval."""
+    return _apart(before, mine) or when_of(before) == when_of(mine) and before != mine
+
+
+@within
+def _apart(one, other):
+    """Whether two accesses of global memory are by different CTAs."""
+    return cta_of(one) != cta_of(other)
 
 
 @within
 def _lately(shared, before, mine):
     """Whether a store is one that a later one by any thread may be unordered with: not where a barrier came behind it."""
-    return before >> U64(48) == mine >> U64(48) or before == U64(ALL) if shared else before != U64(0)
+    return interval_of(before) == interval_of(mine) or before == ALL if shared else before != NOBODY
 
 
 @within
 def _surely(shared, before, mine, who):
     """Whether, of stores that nothing surely orders, nothing does: not lanes of one warp of which some have met."""
-    if _warp(before) != _warp(mine) or not shared and _apart(before, mine):
+    if warp_of(before) != warp_of(mine) or not shared and _apart(before, mine):
         return True
     return not who[PARTED] and (shared or not who[SYNCED])
 
@@ -232,20 +266,32 @@ def _surely(shared, before, mine, who):
 def _both(shared, before, mine):
     """What two threads have done that stored one value."""
     if not shared and _apart(before, mine):
-        return U64(ALL)
-    alone = _warp(before) == _warp(mine)
-    return mine & ~U64(0xFFFF) | U64(SOME_OF_WARP + _warp(mine) if alone else SEVERAL)
+        return ALL
+    now = when_of(mine)
+    return by_warp(now, warp_of(mine)) if warp_of(before) == warp_of(mine) else by_several(now)
 
 
 @within
 def _many(shared, writer, reader, mine):
     """What a thread has done that may race with what was done before."""
-    if writer == U64(ALL):
+    if writer == ALL:
         return writer
-    if not shared and (writer != U64(0) and _apart(writer, mine) or reader != U64(0) and _apart(reader, mine)):
-        return U64(ALL)
-    return mine & ~U64(0xFFFF) | U64(SEVERAL)
+    if not shared and (writer != NOBODY and _apart(writer, mine) or reader != NOBODY and _apart(reader, mine)):
+        return ALL
+    return by_several(when_of(mine))
 
+
+@within
+def _updates(shared, before, mine):
+    """What threads have done that changed something by atomics, of which `mine` is now."""
+    now = when_of(mine)
+    if not shared:
+        return by_several(now) if before == NOBODY or not _apart(before, mine) else ALL
+    alone = interval_of(before) != interval_of(mine) or warp_of(before) == warp_of(mine)
+    return by_warp(now, warp_of(mine)) if alone else by_several(now)
+
+
+# ---- what is stored --------------------------------------------------------------------------------------------------
 
 @within
 def holds(step, rows, at, i):
@@ -277,32 +323,3 @@ def agrees(step, rows, at, lanes, i):
                     return False
             return True
     return True
-
-
-@within
-def _unordered(before, mine):
-    """Whether neither a barrier nor a bar.warp.sync surely orders an access of shared memory before one by a thread now."""
-    if before == U64(ALL):
-        return True
-    if before >> U64(48) != mine >> U64(48) or before & U64(0xFFFF) == mine & U64(0xFFFF):
-        return False
-    return before >> U64(16) == mine >> U64(16) or _warp(before) != _warp(mine)
-
-
-@within
-def _warp(access):
-    """The number of the warp of an access of shared memory, or one that no warp has."""
-    thread = I64(access & U64(0xFFFF))
-    return thread - SOME_OF_WARP if thread >= SOME_OF_WARP else thread - 1 >> 5
-
-
-@within
-def _meet(one, other):
-    """Whether an access before may be unordered with one now: by another CTA, or another thread in the same interval."""
-    return _apart(one, other) or one >> U64(16) == other >> U64(16) and one != other
-
-
-@within
-def _apart(one, other):
-    """Whether two accesses are by different CTAs."""
-    return one >> U64(32) != other >> U64(32)

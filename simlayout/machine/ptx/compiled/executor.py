@@ -60,23 +60,25 @@ from simlayout.machine.ptx.compiled.encode import (
 )
 from simlayout.machine.ptx.compiled.exchanges import SYNC, all_named, exchange
 from simlayout.machine.ptx.compiled.held import (
+    CTA,
     DOUBTED,
     EQUAL,
     EXECUTED,
     LOG_ROOM,
     LOG_USED,
-    NOT_WRITTEN,
     PLACES,
     PLACES_EACH,
     ROWS,
     STATE,
-    STEPS,
+    SYNCED,
+    UNWRITTEN_COUNT,
+    UNWRITTEN_ORDER,
+    UNWRITTEN_TIMES,
     WHO,
     WHO_EACH,
 )
 from simlayout.machine.ptx.compiled.pointers import behind, call, i64s, load_16, load_32, u64s
 from simlayout.machine.ptx.compiled.rows import LANES, compute
-from simlayout.machine.ptx.doubts import CTA, SYNCED
 from simlayout.machine.ptx.lowering.program import ROOM
 
 U64, I64 = np.uint64, np.int64
@@ -163,12 +165,12 @@ def _goes_on(how, at, who, common):
         doubted = i64s(common[DOUBTED])
         doubted[at] = doubted[at] if doubted[at] else who[CTA]
         return True
-    if how == UNWRITTEN and common[NOT_WRITTEN]:
-        last, here = behind(i64s(common[NOT_WRITTEN]), 2 * common[STEPS]), behind(i64s(common[NOT_WRITTEN]), 2 * at)
-        here[0] += 1
-        if not here[1]:
-            last[1] += 1
-            here[1] = last[1]
+    if how == UNWRITTEN and common[UNWRITTEN_TIMES]:     # as `Unwritten.add`
+        order, count = i64s(common[UNWRITTEN_ORDER]), i64s(common[UNWRITTEN_COUNT])
+        i64s(common[UNWRITTEN_TIMES])[at] += 1
+        if not order[at]:
+            count[0] += 1
+            order[at] = count[0]
         return True
     return False
 

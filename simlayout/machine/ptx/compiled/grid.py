@@ -6,10 +6,12 @@ from simlayout.jit import within
 from simlayout.machine.engine.memory import POISON
 from simlayout.machine.ptx.compiled.executor import registers_of
 from simlayout.machine.ptx.compiled.held import (
+    ARRIVED,
     AT,
     BEGINS,
     BEGUN,
     CELLS,
+    CTA,
     ENDED,
     ENOUGH,
     FIRST_MASKS,
@@ -18,12 +20,14 @@ from simlayout.machine.ptx.compiled.held import (
     FRESH_ROWS,
     GRID,
     INDICES,
+    INTERVAL,
     LEFT,
     LOCAL_BYTES,
     LOCAL_MEMORY,
     LOCAL_WRITTEN,
     MASKS,
     NUMBERED,
+    PARTED,
     PARTS,
     RAN,
     SHARED_BYTES,
@@ -31,6 +35,7 @@ from simlayout.machine.ptx.compiled.held import (
     SHARED_READ,
     SHARED_UPDATED,
     SHARED_WROTE,
+    SYNCED,
     WARPS,
     WHO,
     WHO_EACH,
@@ -38,7 +43,6 @@ from simlayout.machine.ptx.compiled.held import (
 from simlayout.machine.ptx.compiled.pointers import behind, copy, fill, i64s, u8s, u64s
 from simlayout.machine.ptx.compiled.rows import LANES
 from simlayout.machine.ptx.compiled.together import execute_cta
-from simlayout.machine.ptx.doubts import ARRIVED, CTA, INTERVAL, PARTED, SYNCED
 
 U64 = np.uint64
 

@@ -15,7 +15,7 @@ class Held(NamedTuple):
     """The warps of a CTA.
 
     rows: uint64 [warps, n, 32], their registers, of which the last `program.ROOM` are scratch; places: int64 [warps, 6],
-    where in this process shared, local and parameter memory are, and their bytes; who: int64 [warps, 8], see `doubts`.
+    where in this process shared, local and parameter memory are, and their bytes; who: int64 [warps, 8], see below.
     Of the parts of each warp (see `parts`): parts: int64 [warps], how many there are; at: int64 [warps, 32], the step where
     each is; masks: uint64 [warps, 32, 32], all ones for its lanes; ran: int64 [warps, 32], when it last ran, in steps of the
     warp. begun: int64 [warps], the steps that each warp has executed; left: how many it may execute now; doing: what it
@@ -42,17 +42,23 @@ ROWS, PLACES, WHO, PARTS, AT, MASKS, RAN, BEGUN, LEFT, DOING, WARPS = range(len(
 PLACES_EACH, WHO_EACH = 6, 8
 """Numbers of each warp."""
 
+CELL, WROTE, CTA, INTERVAL, FIRST, ARRIVED, SYNCED, PARTED = range(WHO_EACH)
+"""Of `who`, with which the accesses of a warp are looked at: log2 of the bytes of a cell of memory; where in this process
+the flags are of what its lanes have written of their local memory, 0 for none; its CTA + 1, the interval between barriers
+that it is in, from 1 on, its first thread; at how many barriers it has arrived otherwise than in the compiled loop, at how
+many bar.warp.sync of all its lanes it has been, and at how many of some. All are 0 where nobody looks."""
+
 (EXECUTED, RANGES, ARRAYS, EXECUTE, STATE, LOG_STEP, LOG_LANES, LOG_ADDRESSES, LOG_USED, LOG_ROOM, SHARED_WROTE, SHARED_READ,
- SHARED_UPDATED, SHARED_BY, CELLS, GLOBAL_WROTE, GLOBAL_READ, GLOBAL_UPDATED, GLOBAL_BY, EQUAL, DOUBTED, NOT_WRITTEN,
- STEPS, ORDERED) = range(24)
+ SHARED_UPDATED, SHARED_BY, CELLS, GLOBAL_WROTE, GLOBAL_READ, GLOBAL_UPDATED, GLOBAL_BY, EQUAL, DOUBTED, UNWRITTEN_TIMES,
+ UNWRITTEN_ORDER, UNWRITTEN_COUNT, ORDERED) = range(25)
 """The numbers of what all warps of a launch have in common: where in this process these arrays begin, and how long some are.
 
 int64 [steps], how often each was executed; int64 [arrays, 5], of each array: first address, bytes, where that is in this
 process, whether it may be written, and where it begins among all; `enter.address_of_loop`; int64 [3], what the loop says of
 what it did (see `executor.execute`); the accesses of shared and global memory, see Log. The rest is of `doubts`, where
 somebody looks: who wrote, who read and who changed shared memory by atomics, or 0, by what it was written, of so many cells,
-and the same of global memory; `Doubts.equal`; `Doubts.doubted`, or 0; `Doubts.unwritten`, or 0; how many steps there are;
-and where a Look has what it is asked by (see `ordered`), or 0."""
+and the same of global memory; `Doubts.equal`; `Doubts.doubted`, or 0; what an Unwritten has, or 0; and where a Look has what
+it is asked by (see `ordered`), or 0."""
 
 
 WHOLE_GRID, WHOLE_CTA, ALL_PARTS, ONE_PART = range(4)
@@ -101,7 +107,7 @@ class Log:
     def __init__(self, room: int, loop: int):
         self.step, self.lanes = np.zeros(room, np.int64), np.zeros(room, np.uint32)
         self.addresses, self.used = np.zeros((room, LANES), np.int64), np.zeros(1, np.int64)
-        self.state, self.common = np.zeros(3, np.int64), np.zeros(24, np.int64)
+        self.state, self.common = np.zeros(3, np.int64), np.zeros(ORDERED + 1, np.int64)
         self.common[EXECUTE] = loop
         self.common[STATE:LOG_ROOM + 1] = numbers((self.state, self.step, self.lanes, self.addresses, self.used, room))
 

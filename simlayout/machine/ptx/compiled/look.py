@@ -11,16 +11,16 @@ from simlayout.machine.ptx.compiled.doubts import (
     goes_on_reading,
     landed,
     shared_load,
+    update,
     updated_in,
     write,
 )
 
-READS, WRITES, COPIES, LANDS, COPIED, GLOBAL_READS, GLOBAL_WRITES = range(7)
-"""What an instruction does: it reads shared memory; it writes there, at once, or until that has landed; it has landed; it
-reads global memory for as long as a copy is on its way."""
+_NAMES = "READS WRITES COPIES LANDS UPDATES COPIED GLOBAL_READS GLOBAL_WRITES GLOBAL_UPDATES".split()
+READS, WRITES, COPIES, LANDS, UPDATES, COPIED, GLOBAL_READS, GLOBAL_WRITES, GLOBAL_UPDATES = range(len(_NAMES))
+"""What an instruction does: it reads shared memory; it writes there, at once, or until that has landed; it has landed; it is
+an atomic; it reads global memory for as long as a copy is on its way; it reads, writes or updates that at once."""
 
-_DOES = {"READS": READS, "WRITES": WRITES, "COPIES": COPIES, "LANDS": LANDS, "COPIED": COPIED, "GLOBAL_READS": GLOBAL_READS,
-         "GLOBAL_WRITES": GLOBAL_WRITES}
 _FOUND = {SURE: "sure", DOUBTFUL: "doubtful", UNWRITTEN: "unwritten"}
 
 
@@ -32,27 +32,28 @@ def look(what, places, nbytes, lanes, who, tables):
     [32]; who: of the warp; tables: of the memory, as `Doubts.shared_of` has them.
     """
     wrote, read, updated, by = tables
-    how = SURE
+    shared, how = what < COPIED, SURE
     for n in range(len(places)):
         cells = places[n]
-        if what == READS:
-            how = max(how, shared_load(cells, nbytes, lanes, who, wrote, read))
-        elif what == COPIED:
-            how = max(how, global_load(cells, np.int64(0), nbytes, lanes, who, wrote, read))
-            goes_on_reading(cells, nbytes, lanes, who, read)
-        elif what == GLOBAL_READS:
-            how = max(how, global_load(cells, np.int64(1), nbytes, lanes, who, wrote, read))
-        elif what == GLOBAL_WRITES:
-            how = max(how, write(False, cells, nbytes, lanes, who, wrote, read, by, False))
+        if what == UPDATES or what == GLOBAL_UPDATES:
+            how = max(how, update(shared, cells, nbytes, lanes, who, wrote, read, updated))
         elif what == LANDS:
             landed(cells, nbytes, lanes, who, wrote)
         else:
-            how = max(how, write(True, cells, nbytes, lanes, who, wrote, read, by, what == COPIES))
-        if len(updated) and how < DOUBTFUL and what != LANDS:
-            how = max(how, updated_in(what < COPIED, cells, nbytes, lanes, who, updated))
+            if what == READS:
+                how = max(how, shared_load(cells, nbytes, lanes, who, wrote, read))
+            elif what == COPIED:
+                how = max(how, global_load(cells, np.int64(0), nbytes, lanes, who, wrote, read))
+                goes_on_reading(cells, nbytes, lanes, who, read)
+            elif what == GLOBAL_READS:
+                how = max(how, global_load(cells, np.int64(1), nbytes, lanes, who, wrote, read))
+            else:
+                how = max(how, write(shared, cells, nbytes, lanes, who, wrote, read, by, what == COPIES))
+            if len(updated) and how < DOUBTFUL:
+                how = max(how, updated_in(shared, cells, nbytes, lanes, who, updated))
     return how
 
 
 def found(what: str, *of) -> str:
     """"sure", "doubtful", "unwritten" or "unsure": what a `look` finds, by the name of what an instruction does."""
-    return _FOUND.get(int(look(_DOES[what], *of)), "unsure")
+    return _FOUND.get(int(look(_NAMES.index(what), *of)), "unsure")

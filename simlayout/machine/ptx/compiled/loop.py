@@ -19,6 +19,7 @@ from simlayout.machine.ptx.compiled.held import (
     WHOLE_CTA,
     Log,
     address_of,
+    numbers,
 )
 from simlayout.machine.ptx.compiled.noted import count_sectors, count_touched
 from simlayout.machine.ptx.doubts import TRIED, Doubt
@@ -133,10 +134,11 @@ class Loop:
             self._find_arrays()
         if shared is not None and shared is not self._tables:
             doubts, self._tables = self._launch.doubts, shared
-            noted = [0 if table is None else address_of(table) for table in (doubts.doubted, doubts.unwritten)]
-            parts = [[address_of(table) if table.size else 0 for table in tables] for tables in (shared, doubts.everywhere)]
-            self._common[SHARED_WROTE:ORDERED] = *parts[0], len(shared[0]), *parts[1], address_of(doubts.equal), *noted, \
-                len(doubts.equal)
+            here, everywhere = ([address_of(table) if table.size else 0 for table in tables]
+                                for tables in (shared, doubts.everywhere))
+            doubted, unwritten = 0 if doubts.doubted is None else doubts.doubted, doubts.unwritten
+            noted = (0, 0, 0) if unwritten is None else (unwritten.times, unwritten.order, unwritten.count)
+            self._common[SHARED_WROTE:ORDERED] = numbers((*here, len(shared[0]), *everywhere, doubts.equal, doubted, *noted))
 
     def flush(self):
         """Gives the recorder what has been noted."""

@@ -1,10 +1,11 @@
 """The look at shared memory where mbarriers, engines and barriers of some warps order what happens: it asks the clocks.
 
-A *mark* says who has touched a cell of memory, int64: an epoch << 24 | 1 + the thread, or the number of what an engine did
-<< 24 | 1 + its column in the clocks (see `hazards.clocks`); SOME + a warp instead of the thread: several of its lanes; 0 is
-nobody, ON_ITS_WAY a copy. Each cell has the mark of what wrote it last, and of each warp that of what read it last. Where
-stores of one value come in any order the first one is MANY, and each warp has one of its own. What engines read has for each
-of them, by 16 bytes, 1 + the index of a number: until that is known nobody may write there.
+A *mark* says who has touched a cell of memory, otherwise than those of `compiled.marks`: an int64 with a number in its upper
+40 bits, of a thread its epoch, of an engine that of what it did, and a code in its lower 24: 1 + the column in the clocks
+that the thread or the engine has (see `hazards.clocks`), or SOME + a warp for several of its lanes. 0 is nobody, ON_ITS_WAY
+a copy. Each cell has the mark of what wrote it last, and of each warp that of what read it last. Where stores of one value
+come in any order the first one is MANY, and each warp has one of its own. What engines read has for each of them, by 16
+bytes, 1 + the index of a number: until that is known nobody may write there.
 """
 
 import numpy as np
@@ -12,9 +13,10 @@ import numpy as np
 from simlayout.jit import jit, within
 from simlayout.machine.ptx.compiled.doubts import DOUBTFUL, SAME, SURE, UNWRITTEN, agrees, holds
 from simlayout.machine.ptx.compiled.encode import COUNT, LIKE, SIZE
+from simlayout.machine.ptx.compiled.held import CELL, FIRST
+from simlayout.machine.ptx.compiled.marks import MIXED
 from simlayout.machine.ptx.compiled.pointers import i32s, i64s, u32s
 from simlayout.machine.ptx.compiled.rows import LANES
-from simlayout.machine.ptx.doubts import CELL, FIRST, MIXED, ON_ITS_WAY
 
 U32, I64 = np.uint32, np.int64
 
@@ -27,16 +29,40 @@ it where that is MANY, the two of each warp; of engines that read: how many ther
 indices are of each unit, their numbers, and the columns of the engines; where that is what the touch's threads all know to
 have passed a fence, by column."""
 
-SHIFT = 24
-SOME, MANY = 1 << 22, 1 << 23
+SOME, MANY, ON_ITS_WAY = 1 << 22, 1 << 23, -1
+"""Codes, and a mark; see above."""
+
 PIECE = 2
 """Bytes of a row of a matrix that are of one lane (`touches.matrix_lanes`)."""
 
-_CODE = (1 << SHIFT) - 1
+_SHIFT = 24
 
 READS, WRITES, CHECKS, ENGINE_READS, COPIES, ENGINE_WRITES, LANDS = range(7)
 """What a touch does: lanes read, or write; they look at what is there; an engine begins to read, or to write, from then on;
 a copy by lanes begins; it has landed."""
+
+
+@within
+def mark_of(number, code):
+    """A mark."""
+    return number << _SHIFT | code
+
+
+@within
+def _number(mark):
+    return mark >> _SHIFT
+
+
+@within
+def _code(mark):
+    return mark & (1 << _SHIFT) - 1
+
+
+@within
+def _warp(mark):
+    """The warp of what threads did."""
+    code = _code(mark)
+    return code - SOME if code >= SOME else code - 1 >> 5
 
 
 @within
@@ -52,7 +78,7 @@ def _one_before(mark, me, of):
     """Whether what a mark that is not MANY says happens before what a thread does now."""
     if mark == ON_ITS_WAY:
         return False
-    number, code = mark >> SHIFT, mark & _CODE
+    number, code = _number(mark), _code(mark)
     if code < SOME:
         return _knows(me, code - 1, number, of)
     for lane in range(LANES):
@@ -64,7 +90,7 @@ def _one_before(mark, me, of):
 @within
 def _before(mark, cell, me, of):
     """The same of any mark of what wrote a cell."""
-    if mark == ON_ITS_WAY or mark & _CODE != MANY:
+    if mark == ON_ITS_WAY or _code(mark) != MANY:
         return _one_before(mark, me, of)
     writers = i64s(of[WRITERS])
     for warp in range(of[WARPS]):
@@ -77,7 +103,7 @@ def _before(mark, cell, me, of):
 @within
 def _surely(mark, cell, me, of):
     """Whether of stores of one value, of which not all come before what a thread does now, one surely does not."""
-    if mark & _CODE != MANY:
+    if _code(mark) != MANY:
         return _one_surely(mark, me, of)
     writers = i64s(of[WRITERS])
     for warp in range(of[WARPS]):
@@ -90,7 +116,7 @@ def _surely(mark, cell, me, of):
 @within
 def _one_surely(mark, me, of):
     """The same of a mark that is not MANY; of several lanes it says when the last one did it, and not which they are."""
-    number, warp = mark >> SHIFT, (mark & _CODE) - SOME
+    number, warp = _number(mark), _code(mark) - SOME
     if warp < 0:
         return not _one_before(mark, me, of)
     if warp == me >> 5:                                  # the last one may be this thread, and another one earlier
@@ -106,7 +132,13 @@ def _together(old, mine, me, of):
     """The mark of what threads of one warp did, of which `mine` is now."""
     if old == 0 or old == mine or _one_before(old, me, of):
         return mine
-    return mine >> SHIFT << SHIFT | SOME + (me >> 5)
+    return _by_some(mine)
+
+
+@within
+def _by_some(mark):
+    """The mark of several lanes of a warp, of which one did something last."""
+    return mark_of(_number(mark), SOME + _warp(mark))
 
 
 @within
@@ -114,7 +146,7 @@ def _note_read(cell, me, mine, of):
     at = cell * of[WARPS] + (me >> 5)
     reads = i64s(of[READ])
     old = reads[at]
-    if old != mine and old != (mine >> SHIFT << SHIFT | SOME + (me >> 5)):
+    if old != mine and old != _by_some(mine):
         reads[at] = _together(old, mine, me, of)
 
 
@@ -150,7 +182,7 @@ def ordered_load(cells, total, lanes, who, of):
                 how = max(how, UNWRITTEN)
             elif not _before(wrote[cell], cell, me, of):
                 how = DOUBTFUL
-            _note_read(cell, me, epoch << SHIFT | me + 1, of)
+            _note_read(cell, me, mark_of(epoch, me + 1), of)
     return how
 
 
@@ -184,7 +216,7 @@ def ordered_store(step, rows, at, cells, lanes, who, of):
         if not lanes[i]:
             continue
         me, bit = who[FIRST] + i, U32(1) << U32(i)
-        mine, first = epoch << SHIFT | me + 1, I64(cells[i]) >> shift
+        mine, first = mark_of(epoch, me + 1), I64(cells[i]) >> shift
         for cell in range(first, first + count):
             old = wrote[cell]
             if old == 0 or _before(old, cell, me, of):
@@ -200,17 +232,17 @@ def ordered_store(step, rows, at, cells, lanes, who, of):
 @within
 def _settled(mark, of):
     """Whether a barrier of the whole CTA came behind what a thread, or some of a warp, did."""
-    code = mark & _CODE
+    code = _code(mark)
     warp = code - 1 >> 5 if code <= of[THREADS] else code - SOME
-    return 0 <= warp < of[WARPS] and mark >> SHIFT < i64s(of[MET])[warp]
+    return 0 <= warp < of[WARPS] and _number(mark) < i64s(of[MET])[warp]
 
 
 @within
 def _added(old, mine, cell, me, of):
     """The mark of a cell that several have written, of which nothing orders the last one, `mine`, behind the others."""
     writers, here, warp = i64s(of[WRITERS]), cell * of[WARPS], me >> 5
-    if old & _CODE != MANY:
-        writer = (old & _CODE) - SOME if old & _CODE >= SOME else (old & _CODE) - 1 >> 5
+    if _code(old) != MANY:
+        writer = _warp(old)
         if writer == warp:
             return _together(old, mine, me, of)
         for each in range(of[WARPS]):
@@ -250,19 +282,19 @@ def touched(what, rows, nbytes, lanes, used, number, who, of):
             if (what == ENGINE_READS or what == ENGINE_WRITES) and not _fenced(mark, cell, table):
                 return DOUBTFUL
             if what == READS:
-                _note_read(cell, me, epoch << SHIFT | me + 1, table)
+                _note_read(cell, me, mark_of(epoch, me + 1), table)
     if what < WRITES or what == CHECKS or what == ENGINE_READS:
         return how
     for n in range(len(rows)):
         for byte in range(0, nbytes, size):
             me = first + lanes[n, byte if every else 0]
             cell = rows[n] * nbytes + byte >> shift
-            mine = epoch << SHIFT | me + 1
+            mine = mark_of(epoch, me + 1)
             if what == COPIES or what == ENGINE_WRITES:
                 wrote[cell] = I64(ON_ITS_WAY)
             elif number:
                 wrote[cell] = number
-            elif wrote[cell] & _CODE < MANY:
+            elif _code(wrote[cell]) < MANY:
                 wrote[cell] = _together(wrote[cell], mine, me, table)          # with another lane of this touch
             else:
                 wrote[cell] = mine
@@ -273,7 +305,7 @@ def touched(what, rows, nbytes, lanes, used, number, who, of):
 @within
 def _fenced(mark, cell, of):
     """Whether what threads wrote has passed a fence of the async proxy."""
-    if mark & _CODE == MANY:
+    if _code(mark) == MANY:
         writers = i64s(of[WRITERS])
         for warp in range(of[WARPS]):
             each = writers[cell * of[WARPS] + warp]
@@ -285,7 +317,7 @@ def _fenced(mark, cell, of):
 
 @within
 def _one_fenced(mark, of):
-    number, code = mark >> SHIFT, mark & _CODE
+    number, code = _number(mark), _code(mark)
     if not number or code < SOME and code > of[THREADS]:
         return True                                      # nobody wrote it, or an engine
     if not of[FENCED]:

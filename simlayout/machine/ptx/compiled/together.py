@@ -22,12 +22,14 @@ from simlayout.machine.ptx.compiled.executor import registers_of
 from simlayout.machine.ptx.compiled.held import (
     AT,
     BEGUN,
+    CTA,
     DOING,
     ENDED,
     ENOUGH,
     EXECUTE,
     EXECUTED,
     FULL,
+    INTERVAL,
     LEFT,
     LOG_ROOM,
     LOG_USED,
@@ -40,9 +42,9 @@ from simlayout.machine.ptx.compiled.held import (
     WHO,
     WHO_EACH,
 )
+from simlayout.machine.ptx.compiled.marks import MOST_INTERVALS
 from simlayout.machine.ptx.compiled.pointers import address, behind, call, copy, i64s, u64s
 from simlayout.machine.ptx.compiled.rows import LANES
-from simlayout.machine.ptx.doubts import CTA, INTERVAL, MOST_INTERVALS
 
 U64 = np.uint64
 

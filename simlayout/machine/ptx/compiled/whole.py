@@ -5,8 +5,21 @@ import numpy as np
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.ptx.compiled.encode import encoded
 from simlayout.machine.ptx.compiled.fresh import read_first
-from simlayout.machine.ptx.compiled.held import FULL, WHOLE_GRID, Held, Start, address_of, held_of, numbers
-from simlayout.machine.ptx.doubts import CELL, CTA, FIRST, INTERVAL, SYNCED, WROTE
+from simlayout.machine.ptx.compiled.held import (
+    CELL,
+    CTA,
+    FIRST,
+    FULL,
+    INTERVAL,
+    SYNCED,
+    WHOLE_GRID,
+    WROTE,
+    Held,
+    Start,
+    address_of,
+    held_of,
+    numbers,
+)
 from simlayout.machine.ptx.warps.parts import PATIENCE
 from simlayout.machine.ptx.warps.turns import IDLE, LONG, TURN
 

@@ -9,7 +9,7 @@ from simlayout.machine.engine.barriers import BARRIERS
 from simlayout.machine.engine.lanes import lane_list
 from simlayout.machine.engine.warp import Warp
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.doubts import PARTED, SYNCED
+from simlayout.machine.ptx.compiled.held import PARTED, SYNCED
 from simlayout.machine.ptx.opcodes.rows import Place, reader
 from simlayout.machine.ptx.warps.parts import everyone
 

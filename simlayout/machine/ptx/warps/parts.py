@@ -12,7 +12,8 @@ from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.lanes import lane_list
 from simlayout.machine.hazards.kinds import error, hazard
 from simlayout.machine.hazards.units import named
-from simlayout.machine.ptx.doubts import PARTED, Doubt
+from simlayout.machine.ptx.compiled.held import PARTED
+from simlayout.machine.ptx.doubts import Doubt
 
 PATIENCE = 4096
 """Instructions that others run while a part stands that could go on, before it has its turn, which is as long."""

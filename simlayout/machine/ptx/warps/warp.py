@@ -6,8 +6,9 @@ from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.warp import Warp
 from simlayout.machine.hazards.kinds import ordered_ints
 from simlayout.machine.hazards.units import named
-from simlayout.machine.ptx.compiled.held import address_of
-from simlayout.machine.ptx.doubts import ARRIVED, INTERVAL, MOST_INTERVALS, Doubt
+from simlayout.machine.ptx.compiled.held import ARRIVED, INTERVAL, address_of
+from simlayout.machine.ptx.compiled.marks import MOST_INTERVALS
+from simlayout.machine.ptx.doubts import Doubt
 from simlayout.machine.ptx.lowering.program import SYSTEM_BYTES
 from simlayout.machine.ptx.memory.accesses import MemoryTwins
 from simlayout.machine.ptx.memory.cluster import ClusterTwins
@@ -21,7 +22,7 @@ from simlayout.machine.ptx.warps.parts import Parts
 class PtxWarp(OrderTwins, Warp, Parts, MemoryTwins, LocalTwins, ClusterTwins, MapTwins):
     """32 lanes that run a Program. rows: uint64 [n, 32], its registers; local: uint8 [32, bytes], the lanes' own memory;
     right_behind_fence: whether there was no wgmma since the last wgmma.fence. places: int64 [6], where in this process
-    shared, local and parameter memory are, and their bytes; who: see `doubts`."""
+    shared, local and parameter memory are, and their bytes; who: see `compiled.held`."""
 
     def __init__(self, cta, warp_index, program, space, running):
         super().__init__(cta, warp_index)
