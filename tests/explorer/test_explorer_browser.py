@@ -31,6 +31,19 @@ def test_it_loads_with_the_counts_of_its_layout(page):
     assert banks == [offset * 2 // 4 % 32 for offset in offsets]
 
 
+@pytest.mark.parametrize("size", [(1024, 768), (1366, 768), (1600, 1000)])
+def test_on_a_projector_each_cell_names_its_lane_each_button_holds_its_label_and_what_is_said_is_in_sight(page, size):
+    page.set_window_size(*size)
+    page.get(page.current_url)
+    WebDriverWait(page, 10).until(lambda _: len(page.find_elements(By.CSS_SELECTOR, "#grid [data-cell]")) == 32)
+    named = page.execute_script("return [...document.querySelectorAll('#grid [data-cell]')].map((c) => c.textContent)")
+    assert sorted(named, key=int) == [str(lane) for lane in range(32)]
+    assert page.execute_script("return [...document.querySelectorAll('.stepper button')].every("
+                               "(b) => b.scrollWidth <= b.clientWidth)")
+    assert page.execute_script("return document.getElementById('about').getBoundingClientRect().bottom <= innerHeight")
+    page.set_window_size(1400, 1000)
+
+
 def test_what_is_typed_is_answered(page):
     typed(page, "layout", SWIZZLED)
     assert counts(page) == [4, 4, 0, 0]

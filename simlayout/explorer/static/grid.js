@@ -22,7 +22,7 @@ function gridSize(instruction, room) {
   const rows = instruction.phases.reduce((sum, phase) => sum + Math.max(phase.wavefronts, 1), 0), n = instruction.phases.length;
   const w = Math.max(10, Math.min(27, (room.width - LEFT - rightOf(instruction) - 16) / instruction.banks));
   const gap = Math.max(3, Math.min(18, (room.height - TOP - 14 * rows) / Math.max(n, 1)));
-  return { w, h: Math.max(6, Math.min(22, (room.height - TOP - 4 - gap * n) / Math.max(rows, 1))), gap };
+  return { w, h: Math.max(9, Math.min(22, (room.height - TOP - 4 - gap * n) / Math.max(rows, 1))), gap };
 }
 
 /** An SVG element with attributes and, perhaps, a text. */
