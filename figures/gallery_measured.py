@@ -111,9 +111,9 @@ def promoting(file):
     for tile, _, clocks, way in found["rows"]:
         if clocks[0] is not None and clocks[way] < tiles.get(tile, (np.inf,))[0]:
             tiles[tile] = clocks[way], clocks[0]
-    made = tuple(Bar(f"tile {tile.replace('x', ' x ')}", found["cublas"] / clocks[i], group=group)
+    made = tuple(Bar(f"tile {tile.replace('x', ' x ')}, {way}", found["cublas"] / clocks[i], group=way + more)
                  for tile, clocks in tiles.items()
-                 for i, group in ((1, "in turns"), (0, "in no order, the next stage awaited ahead")))
+                 for i, way, more in ((1, "in turns", ""), (0, "in no order", ", the next stage awaited ahead")))
     M, N, K, dtype, scaled = found["shape"]
     gpu = " ".join(found["device"].split()[:2])
     return made, f"{M} x {N} x {K}, {dtype}, scales of {scaled}, by clocks; one {gpu}"

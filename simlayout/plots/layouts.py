@@ -167,9 +167,23 @@ def memory(tile: IndexFunction, dtype: AnyDType = "f16", title: str = "in shared
         boxes.append(Box(byte / WORD_BYTES, line, width * size / WORD_BYTES, 1, _place(byte),
                          f"{row * down}, {column * across}"))
     words = "in shared memory: row, column" + (f" of the first of {width} neighbours" if width > 1 else "")
-    panel = Panel(title, BANKS, high, boxes, bank_numbers(), numbers(high),
-                 legend=(PLACE_COLOURS, ((), words)), xlabel=BANK_LABEL, ylabel="line", bytes=WORD_BYTES)
+    holes = _holes(at, size, high)
+    legend = (PLACE_COLOURS, ((), words), *([((-1,), "no element lies there")] if holes else []))
+    panel = Panel(title, BANKS, high, boxes + holes, bank_numbers(), numbers(high), legend=legend, xlabel=BANK_LABEL,
+                  ylabel="line", bytes=WORD_BYTES)
     return panel.within(HIGH)
+
+
+def _holes(at, size, lines):
+    """A box for each run of bytes, in so many lines and ahead of the last element, in which no element lies."""
+    used = np.zeros((lines, LINE_BYTES + 2), bool)           # with an end on either side
+    used[:, [0, -1]] = True
+    used[-1, (int(at.max()) + 1) * size - (lines - 1) * LINE_BYTES:] = True
+    line, byte = np.divmod(np.add.outer(at.ravel() * size, np.arange(size)), LINE_BYTES)
+    used[line, byte + 1] = True
+    turns = np.argwhere(np.diff(used)).reshape(-1, 2, 2)     # (line, first byte), (line, the byte behind) of each run
+    return [Box(first / WORD_BYTES, line, (last - first) / WORD_BYTES, 1, -1, "")
+            for (line, first), (_, last) in turns.tolist()]
 
 
 def bank_numbers(banks=BANKS):

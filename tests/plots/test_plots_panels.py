@@ -74,10 +74,13 @@ def test_every_element_lies_in_memory_where_its_tile_puts_it_and_nothing_else_do
     tile, size = sl.parse(text), BYTES[dtype]
     rows, columns = extents(tile)
     panel = memory(tile, dtype)
-    spans = [(b.y * 128 + b.x * 4, b.width * 4) for b in panel.boxes]
-    covered = [byte for first, wide in spans for byte in range(round(first), round(first + wide))]
+    covered, holes = [], []
+    for b in panel.boxes:
+        first = round(b.y * 128 + b.x * 4)
+        (holes if b.colour == -1 else covered).extend(range(first, first + round(b.width * 4)))
     wanted = [at(tile, r, c) * size + i for r in range(rows) for c in range(columns) for i in range(size)]
-    assert sorted(covered) == sorted(wanted)
+    assert sorted(covered) == sorted(wanted) and sorted(holes) == sorted(set(range(max(wanted))) - set(wanted))
+    assert any("no element" in meaning for _, meaning in panel.legend) == bool(holes)
     for b in panel.boxes:
         if b.text:
             row, column = map(int, b.text.split(", "))
