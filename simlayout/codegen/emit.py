@@ -185,7 +185,8 @@ def trace(access: Access) -> Expr | int:
             offset = access.offset(*(symbol(v, n) for v, n in access.domain.items()))
         return offset if isinstance(offset, Expr) else operator.index(offset)
     except Exception as error:                           # the user's own function: it may raise anything
-        reason = "an index function must not look up its arguments in a table" if isinstance(error, LookupError) else error
+        reason = ("an index function must not look up its arguments in a table" if isinstance(error, LookupError) else
+                  "an index function must not call NumPy" if "support ufuncs" in str(error) else error)
         raise SimlayoutError(f"access {access.name!r} cannot be emitted: {reason}; what is emitted is a formula of + - * "
                              f"// % & | ^ << >> on {', '.join(access.domain)} and constants") from error
 

@@ -149,11 +149,19 @@ class SearchResult(Shown):
 
     @property
     def best(self) -> Candidate | None:
-        """The first of the candidates, or the tile as it is, where that would come before it; None if there is neither."""
+        """The first of the candidates, or the tile as it is, where that is no worse; None if there is neither."""
+        return self.given if self._as_it_is or not self.candidates else self.candidates[0]
+
+    @property
+    def _as_it_is(self):
+        """How the tile as it is compares with the first of the candidates, "" where it is worse or there is none."""
         if self.given is None or not self.candidates:
-            return self.candidates[0] if self.candidates else self.given
+            return ""
         first, ours, theirs = self.candidates[0], *((c.excess, c.wasted_bytes) for c in (self.given, self.candidates[0]))
-        return self.given if ours < theirs or ours == theirs and self.given.ops < first.ops else first
+        if ours != theirs:
+            return "better" if ours < theirs else ""
+        more = first.ops - self.given.ops
+        return "better" if more > 0 else "" if more else "as good"
 
     @property
     def proof(self) -> str:
@@ -173,5 +181,5 @@ class SearchResult(Shown):
             head += f", least excess {self.least}"
             if self.exhausted and self.bound < self.least:
                 head += f", proved: none below {self.bound}"
-        as_it_is = [f"better as it is: {self.given}"] if self.candidates and self.best is self.given else []
+        as_it_is = [f"{self._as_it_is} as it is: {self.given}"] if self._as_it_is else []
         return "\n".join([head, *as_it_is, *map(str, self.candidates)])

@@ -370,3 +370,11 @@ def test_a_tile_that_is_better_than_all_that_is_found_comes_before_it(tile, good
     assert ("better as it is: " in str(found)) == good
     ranks = [(c.excess, c.wasted_bytes, c.ops) for c in (found.best, found.given, *found)]
     assert ranks[0] == min(ranks)
+
+
+def test_a_tile_that_is_as_good_as_all_that_is_found_is_kept():
+    load = sl.Access("load", "ldmatrix.x4", sl.Swizzle(3, 3, 3) @ sl.Layout((64, 64), (64, 1)),
+                     lambda tid, k: (tid % 16, 16*k + 8*(tid // 16)), {"tid": 32, "k": 4})       # of its first rows alone
+    found = sl.search([load])
+    assert found.best is found.given and found[0].ops == found.given.ops
+    assert str(found).splitlines()[1] == f"as good as it is: {found.given}"
