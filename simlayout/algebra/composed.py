@@ -31,6 +31,11 @@ class Layer:
 
     __call__: Callable[..., Index]
 
+    @property
+    def block(self) -> int | None:
+        """How many offsets, from a multiple of it on, it permutes among themselves; None where that is not known."""
+        return None
+
     @overload
     def __matmul__(self, inner: "Layout | Composed") -> "Composed": ...
 
@@ -137,7 +142,11 @@ class Composed(Layer):
 
     @cached_property
     def cosize(self) -> int:
-        """One more than the largest offset, by enumeration: the elements of memory that it spans."""
+        """One more than the largest offset: the elements of memory that it spans. By enumeration, unless its layers permute
+        what a layout without gaps fills."""
+        blocks = [getattr(layer, "block", None) for layer in self.layers]
+        if not self.offset and self._domain().is_compact and all(block and self.size % block == 0 for block in blocks):
+            return self.size
         return int(self.offsets().max()) + 1
 
     def coordinates(self) -> tuple[np.ndarray, ...]:

@@ -99,6 +99,20 @@ class Layout:
         return 1 + sum((s - 1) * d for s, d in self.modes())
 
     @property
+    def is_compact(self) -> bool:
+        """Whether it has each offset from 0 to size - 1 once: no gaps, nothing twice.
+
+        >>> Layout((16, 64), (64, 1)).is_compact, Layout((16, 64), (72, 1)).is_compact
+        (True, False)
+        """
+        filled = 1
+        for stride, size in sorted((d, s) for s, d in self.modes() if s > 1):
+            if stride != filled:
+                return False
+            filled *= size
+        return True
+
+    @property
     def rank(self) -> int:
         """How many modes the layout has at its top level."""
         return len(self.shape) if isinstance(self.shape, tuple) else 1

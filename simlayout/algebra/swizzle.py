@@ -45,6 +45,11 @@ class Swizzle(Layer):
             raise LayoutError(f"{self} touches bits beyond {_BITS}: bits + base + |shift| must be at most {_BITS}")
 
     @property
+    def block(self) -> int:
+        """It permutes so many offsets among themselves: all that its bits number."""
+        return 1 << self.bits + self.base + abs(self.shift)
+
+    @property
     def source_mask(self) -> int:
         """The bits of the offset that are read (CUTLASS's yyy_mask)."""
         return ((1 << self.bits) - 1) << (self.base + max(self.shift, 0))
@@ -108,6 +113,11 @@ class Rotation(Layer):
                               f"which is {self.chunk * self.count}")
         if max(self.line, self.period) >= INDEX_LIMIT:
             raise LayoutError(f"{self} does not fit 64-bit offsets: line and period must be below {INDEX_LIMIT}")
+
+    @property
+    def block(self) -> int:
+        """It permutes so many offsets among themselves: the chunks of a row."""
+        return self.chunk * self.count
 
     def __call__(self, offset: Index) -> Index:
         """The rotated offset, in elements: an int, an array or a symbol, as `offset` is. No intermediate is negative."""

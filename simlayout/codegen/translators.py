@@ -79,8 +79,7 @@ class TiledSource:
     def bases(self):
         """Compact layouts of the tile: the source's own where it is one, row-major, column-major."""
         own = getattr(self.source, "layout", None)
-        compact = own is not None and (np.sort(own.offsets()) == np.arange(own.size)).all()
-        return list(dict.fromkeys([*([own] if compact else []), self.row_major, Layout((self.rows, self.columns))]))
+        return list(dict.fromkeys([*([own] if own is not None and own.is_compact else []), self.row_major, Layout((self.rows, self.columns))]))
 
     def along(self, base):
         """(values, places): for x = 0, 1, ..., the offset of the element that a compact layout puts at x, and its place:

@@ -40,6 +40,7 @@ def test_a_layout_is_the_dot_product_of_coordinate_and_stride(layout):
     assert layout.offsets().tolist() == values
     assert layout.size == len(values)
     assert layout.cosize == max(values) + 1
+    assert layout.is_compact == (sorted(values) == list(range(layout.size)))
 
 
 @given_few(40, 100, layouts())

@@ -102,6 +102,13 @@ def test_a_rotation_that_is_not_bijective_or_malformed_is_refused(arguments, fau
 
 
 @checked
+@given(st.lists(layers, min_size=1, max_size=3), st.lists(st.sampled_from([1, 2, 3, 4, 8, 16]), min_size=1, max_size=3))
+def test_a_composition_over_a_layout_without_gaps_spans_what_enumeration_says(chain, shape):
+    tile = Composed(tuple(chain), Layout.row_major(*shape), 0)
+    assert tile.layout.is_compact and tile.cosize == tile.offsets().max() + 1
+
+
+@checked
 @given(st.lists(layers, min_size=1, max_size=4), layouts(), st.integers(0, 99))
 def test_a_composed_layout_applies_its_layers_from_right_to_left(chain, layout, offset):
     tile = Composed(tuple(chain), layout, offset)
@@ -115,6 +122,9 @@ def test_a_composed_layout_applies_its_layers_from_right_to_left(chain, layout, 
     assert (tile.size, tile.shape, tile.rank) == (layout.size, layout.shape, layout.rank)
     assert tile.cosize == max(expected) + 1
     assert np.array_equal(tile(*tile.coordinates()), tile.offsets())
+    for layer in chain:                                  # what lies behind the closed form of cosize
+        first = 3 * layer.block if layer.block and layer.block < 1000 else None
+        assert first is None or sorted(map(layer, range(first, first + layer.block))) == [*range(first, first + layer.block)]
     assert tile(Symbol(lambda: layout.size - 1)).evaluate() == expected[-1]
 
 
