@@ -201,13 +201,14 @@ def compose(outer: Layer | Layout | Composed, inner: Layer | Layout | Composed) 
     >>> compose(Rotation(8, 4, 64), Layout((384, 32), (32, 1)))
     Rotation(8, 4, 64, 4) @ Layout((384, 32), (32, 1))
     """
-    return join(part for side in (outer, inner) for part in (side.parts() if isinstance(side, Composed) else (side,)))
+    return join((outer, inner))
 
 
 def join(parts):
-    """A chain of parts (outermost first; ints add) in its simplest form: a Layout, a Layer or a Composed."""
+    """A chain of parts (outermost first; ints add; compositions are theirs) in its simplest form: a Layout, a Layer or a
+    Composed."""
     chain = []
-    for part in parts:
+    for part in (part for item in parts for part in (item.parts() if isinstance(item, Composed) else (item,))):
         if isinstance(part, int) and not part:
             continue
         last = chain[-1] if chain else None

@@ -151,11 +151,6 @@ def _divided(nested, by):
     return tuple(_divided(part, by) for part in nested) if isinstance(nested, tuple) else nested // by
 
 
-def _joined(parts):
-    """The composition of some items, of which some may be compositions."""
-    return join(part for item in parts for part in (item.parts() if isinstance(item, Composed) else (item,)))
-
-
 def _mirrored(nested):
     return tuple(map(_mirrored, nested[::-1])) if isinstance(nested, tuple) else nested
 
@@ -228,7 +223,7 @@ class _Parser:
             self.expected("'o' or the end of the text", WRITTEN)
         if isinstance(parts[-1], int):
             parts[-1] = self.build(lambda: Layout(parts[-1]), last)
-        return self.build(lambda: _joined(parts), start)
+        return self.build(lambda: join(parts), start)
 
     def composition(self, at, depth):
         """What follows "composition"."""
@@ -241,7 +236,7 @@ class _Parser:
         self.require(")", "',' or ')'")
         if isinstance(parts[-1], int):
             parts[-1] = self.build(lambda: Layout(parts[-1]), at)
-        return self.build(lambda: _joined(parts), at)
+        return self.build(lambda: join(parts), at)
 
     def item(self, depth=0):
         at = self.at

@@ -79,7 +79,8 @@ class TiledSource:
     def bases(self):
         """Compact layouts of the tile: the source's own where it is one, row-major, column-major."""
         own = getattr(self.source, "layout", None)
-        return list(dict.fromkeys([*([own] if own is not None and own.is_compact else []), self.row_major, Layout((self.rows, self.columns))]))
+        compact = [own] if own is not None and own.is_compact else []
+        return list(dict.fromkeys([*compact, self.row_major, Layout((self.rows, self.columns))]))
 
     def along(self, base):
         """(values, places): for x = 0, 1, ..., the offset of the element that a compact layout puts at x, and its place:

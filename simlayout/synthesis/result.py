@@ -154,14 +154,13 @@ class SearchResult(Shown):
 
     @property
     def _as_it_is(self):
-        """How the tile as it is compares with the first of the candidates, "" where it is worse or there is none."""
-        if self.given is None or not self.candidates:
+        """How the tile as it is compares with the first of the candidates, "" where it is worse or itself the first."""
+        if self.given is None or not self.candidates or self.given.layout == self.candidates[0].layout:
             return ""
-        first, ours, theirs = self.candidates[0], *((c.excess, c.wasted_bytes) for c in (self.given, self.candidates[0]))
-        if ours != theirs:
-            return "better" if ours < theirs else ""
-        more = first.ops - self.given.ops
-        return "better" if more > 0 else "" if more else "as good"
+        ours, theirs = ((c.excess, c.wasted_bytes) for c in (self.given, self.candidates[0]))
+        if ours == theirs:                               # operations are counted where they decide
+            ours, theirs = ((c.ops, 0) for c in (self.given, self.candidates[0]))
+        return "better" if ours < theirs else "as good" if ours == theirs else ""
 
     @property
     def proof(self) -> str:

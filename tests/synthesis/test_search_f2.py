@@ -272,3 +272,16 @@ def test_a_tile_of_another_size_is_permuted_within_its_largest_power_of_two():
     for candidate in found:
         offsets = candidate.layout(*np.indices((24, 64)))
         assert sorted(offsets.ravel().tolist()) == list(range(24 * 64))
+
+
+@pytest.mark.parametrize("tile", ["Sw<3,3,3> o (64,64):(64,1)", "Sw<1,3,3> o (64,64):(72,1)", "Rot<8,4,64> o (64,32):(32,1)",
+                                  "Sw<2,3,3> o Sw<1,4,4> o (64,64):(64,1)"])
+def test_a_tile_that_has_layers_gets_more_of_them(tile):
+    load = sl.Access("load", "ldmatrix.x4", tile, lambda tid, k: (tid % 16, 16*k + 8*(tid // 16)), {"tid": 32, "k": 2})
+    found = sl.search([load], ("swizzle", "rotation", "f2"), limit=5)
+    under = load.tile.parts()
+    assert found.exhausted and found.least == 0 and len(found) == 5
+    for one in found:
+        assert one.layout.parts()[-len(under):] == under
+        assert one.excess == load.with_tile(one.layout).analyze().excess.sum()
+        assert len(set(one.layout.offsets().tolist())) == one.layout.size
