@@ -120,13 +120,18 @@ def _heading(kernel, problem, device):
     """The problem, the kernel and its two bounds."""
     M, N, K = problem
     fitted, (plan, bounds) = described(kernel, problem, device)
-    chosen = ", ".join(f"{name} {value}" for name, value in kernel_options(fitted).items())
     return "\n".join([
         _line("problem", f"C ({M}, {N}) = A ({M}, {K}) times B ({N}, {K}) transposed, {kernel.dtypes[0]}"),
-        _line("kernel", f"{kernel.name}: {kernel.summary} ({chosen})"),
+        _line("kernel", f"{kernel.name}: {kernel.summary}{options_text(fitted)}"),
         _line("plan", plan),
         _line("bounds", bounds),
     ])
+
+
+def options_text(kernel):
+    """" (stages 4, accumulate f32)", or "" of a kernel without options."""
+    chosen = ", ".join(f"{name} {value}" for name, value in kernel_options(kernel).items())
+    return f" ({chosen})" if chosen else ""
 
 
 def described(kernel, problem, device):
@@ -186,4 +191,4 @@ def _listed(known):
     column = 2 + max(map(len, known))
     for name, kernel in known.items():
         flags = " ".join(f"--{option.replace('_', '-')} {value}" for option, value in kernel_options(kernel).items())
-        yield f"{field(name, kernel.summary, column)}\n{field('', flags, column)}"
+        yield "\n".join([field(name, kernel.summary, column), *([field("", flags, column)] if flags else [])])

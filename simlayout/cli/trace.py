@@ -3,7 +3,7 @@
 import numpy as np
 
 from simlayout.cli import registry
-from simlayout.cli.gemm import add_kernel, add_kernel_options, announce_cost, chosen_kernel, kernel_options
+from simlayout.cli.gemm import add_kernel, add_kernel_options, announce_cost, chosen_kernel, kernel_options, options_text
 from simlayout.cli.options import add
 from simlayout.cli.ranked import ranked
 from simlayout.cli.text import cut, field, fit, paint, tell
@@ -50,7 +50,7 @@ def _text(kernel, problem, traced, every_line):
     M, N, K = problem
     return "\n".join([
         field("problem", f"C ({M}, {N}) = A ({M}, {K}) times B ({N}, {K}) transposed, {kernel.dtypes[0]}"),
-        field("kernel", f"{kernel.name} ({', '.join(f'{n} {v}' for n, v in kernel_options(kernel).items())})"),
+        field("kernel", f"{kernel.name}{options_text(kernel)}"),
         "", ranked(traced.source_lines()), "", fit(str(traced)), "", *_every(traced, every_line),
         paint(field("hazards", f"{len(traced.hazards)}, see above"), "red") if traced.hazards else field("hazards", "none")])
 

@@ -310,7 +310,8 @@ def test_kernels_lists_each_kernel_with_its_summary(capsys):
     told = " ".join(out.split())
     assert {"mma_base", "wgmma_persistent"} < set(known)
     assert all(name in told and kernel.summary in told for name, kernel in known.items())
-    assert "--tile-m 128 --tile-n 256 --stages 4 --cluster-m 1 --cluster-n 1" in told
+    assert "--tile-m 128 --tile-n 256 --stages 4 --cluster-m 1 --cluster-n 1" in told and "\n\n" not in out
+    assert "()" not in printed(capsys, "kernels", "warptile")          # which has no options
     assert set(json.loads(printed(capsys, "kernels", "--json"))) == set(known)
 
 
