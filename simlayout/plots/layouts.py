@@ -168,6 +168,7 @@ def memory(tile: IndexFunction, dtype: AnyDType = "f16", title: str = "in shared
                          f"{row * down}, {column * across}"))
     words = "in shared memory: row, column" + (f" of the first of {width} neighbours" if width > 1 else "")
     holes = _holes(at, size, high)
+    holes = holes if len(boxes) + len(holes) <= MOST else []
     legend = (PLACE_COLOURS, ((), words), *([((-1,), "no element lies there")] if holes else []))
     panel = Panel(title, BANKS, high, boxes + holes, bank_numbers(), numbers(high), legend=legend, xlabel=BANK_LABEL,
                   ylabel="line", bytes=WORD_BYTES)

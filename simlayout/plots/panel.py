@@ -301,15 +301,17 @@ def _fill(ax, panel, title):
     if panel.frames:
         behind = [style.corners(*frame) for frame in panel.frames]
         ax.add_collection(matplotlib().collections.PolyCollection(behind, facecolor=style.EMPTY, zorder=0), autolim=False)
-    _boxes(ax, panel)
+    _boxes(ax, panel, *panel.unit())
 
 
-def _boxes(ax, panel):
-    """All boxes in one collection, marks in two more, frames in another, and all texts in two artists."""
+def _boxes(ax, panel, wide, high):
+    """All boxes in one collection, marks in two more, frames in another, and all texts in two artists. wide, high: inches of
+    a unit of the grid, for the lines between low boxes not to cover them."""
     make = matplotlib().collections.PolyCollection
     shapes = [style.corners(*b[:4]) for b in panel.boxes]
+    thin = 72 * min((side for b in panel.boxes for side in (b.width * wide, b.height * high)), default=1)     # points
     ax.add_collection(make(shapes, facecolor=[style.colour_of(b.colour) for b in panel.boxes], edgecolor="white",
-                           linewidth=0.8, zorder=1, clip_on=False), autolim=False)
+                           linewidth=min(0.8, 0.15 * thin), zorder=1, clip_on=False), autolim=False)
     marked = [b[:4] for b in panel.boxes if b.marked]
     if marked:
         style.mark(ax, marked)

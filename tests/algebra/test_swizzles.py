@@ -106,6 +106,7 @@ def test_a_rotation_that_is_not_bijective_or_malformed_is_refused(arguments, fau
 def test_a_composition_over_a_layout_without_gaps_spans_what_enumeration_says(chain, shape):
     tile = Composed(tuple(chain), Layout.row_major(*shape), 0)
     assert tile.layout.is_compact and tile.cosize == tile.offsets().max() + 1
+    assert (Swizzle(3, 3, 3) @ Layout((2**20, 2**20))).cosize == 2**40        # which no enumeration would reach
 
 
 @checked

@@ -87,6 +87,11 @@ def test_every_element_lies_in_memory_where_its_tile_puts_it_and_nothing_else_do
             assert b.y * 128 + b.x * 4 == at(tile, row, column) * size
 
 
+def test_of_as_many_cells_as_a_picture_may_have_padding_is_left_out():
+    assert len(memory(sl.Layout((64, 128), (129, 1)), "f32").boxes) == 64 * 128
+    assert len(memory(sl.Layout((63, 128), (129, 1)), "f32").boxes) == 63 * 128 + 62
+
+
 def test_what_has_no_rows_and_columns_is_refused():
     for tile in (sl.Swizzle(3, 3, 3), sl.Layout((2, 2, 2))):
         with pytest.raises(sl.LayoutError, match="coordinates|modes"):

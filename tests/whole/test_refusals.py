@@ -94,7 +94,7 @@ def test_layouts_whose_byte_addresses_leave_64_bits_are_refused():
 @pytest.mark.parametrize("call", [
     lambda: sl.verify("1099511627776"), lambda: sl.verify("Sw<3,3,3> o (1048576,1048576)"),
     lambda: sl.Layout(2**40).coordinates(),
-    lambda: sl.verify(Tile(lambda x: x, {"x": 2**40})), lambda: sl.parse("Sw<3,3,3> o (1048576,1048576)").cosize,
+    lambda: sl.verify(Tile(lambda x: x, {"x": 2**40})), lambda: sl.parse("Sw<3,3,3> o (1048576,1048576):(1,1048577)").cosize,
     lambda: sl.verify(access(lambda t, i: t, domain={"tid": 32, "i": 10**9})),
     lambda: access(lambda t, i: t, domain={"tid": 32, "i": 10**9}).analyze(), lambda: sl.emit(access(SQUARE,
     domain={"tid": 2**40})),
