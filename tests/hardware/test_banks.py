@@ -257,7 +257,7 @@ def test_every_name_is_its_own_spelling(name):
     ("atom.relaxed.shared.add.noftz.f16", "is a loop: ptxas makes ld.shared.b32 .* round atom.shared.cas.b32"),
     ("ldmatrix.x3", "unknown .* 'ldmatrix.x3'; did you mean .*ldmatrix.x4"), ("ld.global.b32", "did you mean"),
     ("LDS.128", "did you mean ld.shared.b128"), ("LDSM.16.M88.4", "did you mean ldmatrix.x4"),
-    ("ldmatrix", "unknown"), ("", "unknown"), ("mov.b32", "unknown"), ("ld.shared.v8.f32", "unknown"),
+    ("ldmatrix", "unknown"), ("", "unknown"), ("mov.b32", "unknown"), ("ld.shared.v8.f32", "two ld.shared.v4"),
     ("ld.shared.v4.f64", "unknown"), ("cp.async.cg.8", "did you mean cp.async.c"),
     ("wgmma.m64n256k16.f32.f16.f16", "tensor pipe"), ("cp.async.bulk.tensor.2d", "no LSU wavefronts"),
     (None, "its PTX name, text"), (7, "its PTX name, text"),

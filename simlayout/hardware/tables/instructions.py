@@ -191,6 +191,11 @@ _NOT_MODELLED = (
     ("atoms.popc.inc", f"it is what the machine code calls {COUNTED!r}"),
     ("wgmma", "wgmma reads its operands through the tensor pipe, not the LSU: no layout makes it conflict"),
     ("cp.async.bulk", "TMA and cp.async.bulk have no LSU wavefronts"),
+    *((f"{op}.{shape}", "of matrices of 8 bits and fewer, which sm_100 has, was not measured which rows share a wavefront")
+      for op, shape in (("ldmatrix", "m16n16"), ("ldmatrix", "m8n16"), ("stmatrix", "m16n8"))),
+    *((op, "what the shared memory of another CTA costs was not measured; of the CTA's own write ld.shared or st.shared")
+      for op in ("ld.shared::cluster", "st.shared::cluster", "st.async", "red.async")),
+    *((f"{op}.shared.v8", f"shared memory takes 16 bytes of a lane: two {op}.shared.v4") for op in ("ld", "st")),
     *((f"{op}.{space}", f"{space} memory has no banks; did you mean {op}.shared?")
       for op in ("ld", "st", "red", "atom") for space in ("global", "local")),
     *((f"ds_{op}{kind}", f"it makes two accesses, one after the other: analyze each as ds_{op}_b32 or ds_{op}_b64")
