@@ -6,6 +6,7 @@ an Operand, is called once per description. Nothing here imports a library that 
 
 import sys
 from dataclasses import dataclass, field, replace
+from numbers import Number
 
 from cuda_kernels.matmul import dlpack
 from simlayout.algebra.dtypes import TYPES
@@ -144,8 +145,9 @@ def _new_look(x, name):
     kind = kind_of(x)
     if kind is None or kind == "numpy":
         what = "a NumPy array: in the CPU's memory" if kind else f"{type(x).__name__}: not an array on a GPU"
+        more = "; `simlayout gemm --cpu` needs no GPU" if kind else "; a number is passed as alpha" * isinstance(x, Number)
         raise SimlayoutError(f"{name} is {what}; copy it to the GPU, for example with torch.from_numpy(x).cuda(), "
-                             "cupy.asarray(x) or numba.cuda.to_device(x)")
+                             f"cupy.asarray(x) or numba.cuda.to_device(x){more}")
     _looks[type(x)] = _KINDS[kind]
     return _KINDS[kind]
 
