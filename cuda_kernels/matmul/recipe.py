@@ -93,6 +93,8 @@ class Recipe:
             raise SimlayoutError(cls.expected) from None
         if recipe is None:
             check_tune(tune, kernel)
+            if overlap not in (True, False):
+                raise SimlayoutError(f"overlap = {overlap!r}: pass True or False")
             operands = {name: operand(x, name, cuda, cls.kinds.get(name, TAKEN)) for name, x in read.items()}
             of_out = None if out is None else operand(out, "out", cuda)
             recipe = keep(RECIPES, key, cls(cuda, operands, of_out, kernel, overlap, tune, *finishing))

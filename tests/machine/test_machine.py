@@ -254,7 +254,7 @@ def test_an_index_function_without_source_runs_as_it_is_and_a_branching_one_is_r
         branching(tid_x())
 
     assert values(kernel).tolist() == [t ^ 1 for t in range(32)]
-    assert "cannot be read" in fails(MachineError, bad)
+    assert "cannot be read" in (said := fails(MachineError, bad)) and "write it with def" in said
 
 
 def test_a_python_error_in_a_kernel_points_at_the_users_own_line():

@@ -65,6 +65,8 @@ def test_bad_operands_are_refused_before_any_launch(machine):
             host.matmul(good, good, kernel=kernel)
     with pytest.raises(SimlayoutError, match="grouped = True: this product has no groups"):
         host.matmul(torch.Tensor(aligned(numbers((16, 16))).T), good, kernel=Hopper(grouped=True))
+    with pytest.raises(SimlayoutError, match="overlap = 'no': pass True or False"):
+        host.matmul(good, good, overlap="no")
     with pytest.raises(SimlayoutError, match="stream is str"):
         host.matmul(good, good, stream="fast")
     assert not library.launches

@@ -163,7 +163,7 @@ def _without_source(function):
     for step in dis.get_instructions(function.__code__):
         if step.opcode in dis.hasjrel or step.opcode in dis.hasjabs or step.opname.startswith("CALL"):
             raise MachineError(f"the source of {function.__qualname__} in {function.__code__.co_filename} cannot be "
-                               "read, and it is more than arithmetic: define it in a file")
+                               "read, and it is more than arithmetic: write it with def, in a file or a notebook")
     return lambda warp, *args, **named: function(*args, **named)
 
 
