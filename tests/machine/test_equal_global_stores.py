@@ -14,7 +14,7 @@ from machine_kit import Instruction
 from tiers import given_few
 
 from simlayout.machine import run
-from simlayout.machine.hazards import global_shadow
+from simlayout.machine.hazards import global_comparison, global_shadow
 
 NOTE = "of the value that another thread stores there too, and nothing orders the two: right as long as they are equal"
 
@@ -155,7 +155,7 @@ def test_a_loop_of_equal_stores_keeps_few_of_them(monkeypatch):
 
 
 def test_of_many_equal_stores_that_ctas_have_released_none_is_forgotten_in_silence(monkeypatch):
-    monkeypatch.setattr(global_shadow, "MOST_PAST", 2)
+    monkeypatch.setattr(global_comparison, "MOST_PAST", 2)
     ctas = 20
 
     def kernel(a, counters):

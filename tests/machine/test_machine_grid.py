@@ -25,7 +25,7 @@ from cuda_kernels.intrinsics import (
 )
 from simlayout.errors import AddressError, HazardError, MachineError
 from simlayout.machine import run
-from simlayout.machine.hazards import global_shadow
+from simlayout.machine.hazards import global_comparison, global_shadow
 
 
 def handed_over(data, counter, out):
@@ -202,7 +202,7 @@ def test_what_many_ctas_counted_at_a_counter_each_is_known_to_who_counts_at_all(
                 atom_add_acq_rel_gpu(counters + u64(4 * i), u32(1))
             st_global_f32(data, 1.0)
 
-    for count in (3, global_shadow.MOST_PAST + 10):
+    for count in (3, global_comparison.MOST_PAST + 10):
         run(kernel, count + 1, 1, np.zeros(4, np.float32), np.zeros(count, np.uint32), count)
 
 
