@@ -4,8 +4,9 @@
     accesses, arrays                   which statements access shared memory, and which array
     wrapped, marks                     calls of small functions are put in place, labels that nothing names are left out
     unrolled, rounds                   loops of a plain number of rounds are written out, as ptxas unrolls them
-    made                               what ptxas does then, in its order: unread, redundant, joined (with halves and
-                                       loads_ahead), gates (with ends), once, chosen, contracted, sunk; map_fields
+    made                               what ptxas does then, in its order: unread, redundant, joined (with halves,
+                                       alignments and loads_ahead), gates (with ends), once, chosen, contracted, sunk;
+                                       map_fields
     waits, guesses, atomic_values, carried     what an access is for, as hazards have to know
     same_place                         accesses of global memory that are judged together
 """

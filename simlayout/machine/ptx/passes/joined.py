@@ -1,33 +1,31 @@
 """Loads and stores of shared memory that ptxas joins: neighbours become one access.
 
-Seen in the SASS of ptxas 13.0 and 13.5: it joins accesses of one size, with one base and no guard, in groups of
-four and of two parts, if it knows that the whole is aligned, and if nothing in between may touch shared memory: stores in a
-basic block, loads with one that is surely ahead of them (`loads_ahead`). Of a group of four it loads all when three are
-wanted; of two loads from one place it keeps one. A load of a vector is its elements that
-something reads: of `ld.v4` with two of them, it may make one of 8 bytes, or two of 4. Where the compiler ahead of it says
-which bytes are used (`used_bytes_mask`), and not all are, what it makes of several elements stays apart from other loads.
-Stores are joined if no other store comes between them, not even of the same base, but for those of their group of four. All
-are executed one by one here, but counted as what they become.
+Seen in the SASS of ptxas 13.0 and 13.5: it joins accesses of one size, with one base and no guard, in groups of four and of
+two parts, if it knows that the whole is aligned (`alignments`), and if nothing in between may touch shared memory: stores in
+a basic block, loads with one that is surely ahead of them (`loads_ahead`). Of a group of four it loads all when three are
+wanted; of two loads from one place it keeps one. A load of a vector is its elements that something reads: of `ld.v4` with
+two of them, it may make one of 8 bytes, or two of 4. Where the compiler ahead of it says which bytes are used
+(`used_bytes_mask`), and not all are, what it makes of several elements stays apart from other loads. Stores are joined if no
+other store comes between them, not even of the same base, but for those of their group of four. All are executed one by one
+here, but counted as what they become.
 """
 
-from collections import Counter
 from collections.abc import Set
 from dataclasses import dataclass, replace
 
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.passes.accesses import becomes_branches, keeps_apart, may_change, plain_access
-from simlayout.machine.ptx.passes.def_use import Statements, instructions, may_define, registers_read
+from simlayout.machine.ptx.passes.alignments import MOST_ZEROS, Alignments
+from simlayout.machine.ptx.passes.def_use import Statements, may_define
 from simlayout.machine.ptx.passes.flow import Flow
 from simlayout.machine.ptx.passes.halves import kept_halves
 from simlayout.machine.ptx.passes.loads_ahead import loads_ahead
 
 GROUPS = (4, 2)
 """How many parts a whole has, largest first."""
-MOST_BYTES = 16
-PARTS = 2, 4, 8
+
+PARTS, MOST_BYTES = (2, 4, 8), 16
 """Bytes of what may become a part of it, and of the whole."""
-_MOST = 4
-"""Multiples of 16 and more are all the same here."""
 
 
 @dataclass(frozen=True)
@@ -67,10 +65,12 @@ def joined(body: Statements, names, gone: Set[int]) -> Wholes:
     if not every:
         return wholes
     aligned = Alignments(names)
-    for run, ahead in (*_runs_of_stores(body, every), *_runs_of_loads(function, every)):
-        _join(run, aligned, ahead, wholes)
+    for run in (*_runs_of_stores(body, every), *_runs_of_loads(function, every)):
+        run.join(aligned, wholes)
     return wholes
 
+
+# ---- loads and stores as parts -----------------------------------------------------------------------------------------
 
 @dataclass(frozen=True)
 class _Parts:
@@ -98,25 +98,30 @@ def _parts(statement, names, halves):
     if plain is None:
         return None
     base, offset = _place(plain.address, names)
-    store, size, count = plain.store, plain.size, len(plain.elements)
-    if offset is None or size not in (1, *PARTS):
+    total = plain.size * len(plain.elements)
+    if offset is None or plain.size not in (1, *PARTS):
         return None
-    total = size * count
-    if store and (statement.guard is not None or total == MOST_BYTES):
+    if plain.store and (statement.guard is not None or total == MOST_BYTES):
         return None
-    wanted = [size * i for i in range(count)]
-    if count > 1 and not store and size > 1:
-        wanted = [size * i for i, one in enumerate(plain.elements) if not names.known.unread(one)] or wanted
-    if count > 1 and size < 4:                              # bytes and halves of a vector are in registers of up to 32 bits
-        word = min(4, total)
-        words = sorted({at - at % word for at in wanted})
-        size, wanted = (size, wanted) if len(wanted) == 1 < count else (word, words)
-    narrow = len(wanted) * size < total
-    if size not in PARTS or size == 2 and not (store or narrow or id(statement) in halves):
+    size, wanted = _wanted(plain, names)
+    narrow = len(wanted) * size < total                  # of a vector some elements alone are loaded
+    if size not in PARTS or size == 2 and not (plain.store or narrow or id(statement) in halves):
         return None
     if statement.guard is not None and not narrow:
         return None
     return _Parts(statement, size, tuple(wanted), total, base, offset, _apart(statement.used_bytes, size, wanted, total))
+
+
+def _wanted(plain, names):
+    """(bytes of a part, where those are that something reads, from the start on) of a load or store."""
+    size, count = plain.size, len(plain.elements)
+    wanted = [size * i for i in range(count)]
+    if count > 1 and not plain.store and size > 1:
+        wanted = [size * i for i, one in enumerate(plain.elements) if not names.known.unread(one)] or wanted
+    if size >= 4 or len(wanted) == 1:
+        return size, wanted
+    word = min(4, size * count)                          # bytes and halves of a vector are in registers of up to 32 bits
+    return word, sorted({at - at % word for at in wanted})
 
 
 def _apart(mask, size, wanted, total):
@@ -132,21 +137,35 @@ def _apart(mask, size, wanted, total):
     return mask if pair or len(wanted) > 2 else 0
 
 
+def _place(address, names):
+    """(the register that its base is made of, None if there is none; the offset from it, None if that is unknown) of an
+    Address."""
+    found = names.known.steady_place(address)
+    base = found.base
+    if isinstance(base, syntax.Register):
+        return base, found.offset
+    if isinstance(base, syntax.Symbol):
+        return None, names.symbol(base) + found.offset if names.is_shared(base.name) else None
+    return None, found.offset + base.value
+
+
+# ---- which of them ptxas looks at together -----------------------------------------------------------------------------
+
 def _runs_of_stores(body, every):
-    """(the stores of one group of parts between which nothing touches shared memory, None), of each in a basic block. every:
-    {id of a load or store: its _Parts}."""
+    """A _Run of the stores of one group of parts between which nothing touches shared memory, of each in a basic block.
+    every: {id of a load or store: its _Parts}."""
     run = []
     for statement in body:
         parts = every.get(id(statement))
         store = parts is not None and parts.store
         changed = bool(run) and _named(run[0].base) in may_define(statement)
         if run and (not _goes_on(run, parts) if store else changed or keeps_apart(statement, True)):
-            yield run, None
+            yield _Run(run)
             run = []
         if store:
             run.append(parts)
     if run:
-        yield run, None
+        yield _Run(run)
 
 
 def _goes_on(run, parts):
@@ -158,8 +177,8 @@ def _goes_on(run, parts):
 
 
 def _runs_of_loads(function, every):
-    """(loads with one size, base and mask, of which each is ahead of another or behind one; `loads_ahead` of them), of each.
-    A guarded load is a run of its own."""
+    """The _Runs of loads with one size, base and mask, of which each is ahead of another or behind one. A guarded load is
+    one of its own."""
     if all(parts.store for parts in every.values()):
         return []
     flow = Flow.of(function)
@@ -173,7 +192,7 @@ def _runs_of_loads(function, every):
     for one, parts in loads.items():
         first[one] = next((first[other] for other in ahead.get(one, ()) if other in first), one)
         runs.setdefault(first[one], []).append(parts)
-    return [(run, ahead) for run in runs.values()]
+    return [_Run(run, ahead) for run in runs.values()]
 
 
 def _places(flow):
@@ -185,154 +204,71 @@ def _places(flow):
             yield id(statement), (block, number)
 
 
-def _place(address, names):
-    """(the register that its base is made of, None if there is none; the offset from it, None if that is unknown) of an
-    Address."""
-    found = names.known.steady_place(address)
-    base = found.base
-    if isinstance(base, syntax.Register):
-        return base, found.offset
-    if isinstance(base, syntax.Symbol):
-        return None, names.symbol(base) + found.offset if names.is_shared(base.name) else None
-    return None, found.offset + base.value
-
-
 def _named(base):
     return "" if base is None else base.name
 
 
-def _join(run, aligned, ahead, wholes):
-    """Puts into Wholes what loads or stores become whose parts have one size, and one base. ahead: of loads, which are ahead
-    of each other."""
-    size, left = run[0].size, {}                         # where -> the numbers in the run of those whose parts are there
-    for number, parts in enumerate(run):
-        for at in parts.wanted:
-            left.setdefault(parts.offset + at, []).append(number)
-    known = 1 << (_MOST if run[0].base is None else aligned.of(run[0].base))
-    made = [[] for _ in run]
-    for count in (*GROUPS, 1):
-        whole = size * count
-        for start in _starts(whole, known, left, run) if whole <= MOST_BYTES else ():
-            while (found := _together(range(start, start + whole, size), count, left, run, ahead)) is not None:
-                counts, some = found
-                for at, there in some.items():
-                    left[at] = [number for number in left[at] if number not in there]
-                    for number in {*there} - {counts}:
-                        wholes.within.setdefault(id(run[number].statement), set()).add(id(run[counts].statement))
-                made[counts].append(Joined(whole, start - run[counts].offset))
-    wholes.counts.update((id(parts.statement), tuple(of)) for parts, of in zip(run, made) if of != [Joined(parts.total, 0)])
+# ---- what they become --------------------------------------------------------------------------------------------------
 
+class _Run:
+    """Loads or stores whose parts have one size and one base, and may become one access. every: their _Parts, which are
+    named by their numbers here; ahead: of loads those ahead of each (`loads_ahead`), None of stores. left: {where: the
+    numbers of those whose part there is in no whole yet}."""
 
-def _together(places, count, left, run, ahead):
-    """(what counts, {where: whose parts}) of loads or stores that become one access of `count` parts, as numbers in the run;
-    None if none do. Loads count where the first of them is, which is ahead of the others, stores where the last is."""
-    some = {at: left[at] for at in places if left.get(at)}
-    every = sorted({number for there in some.values() for number in there})
-    if ahead is None:
-        return (every[-1], some) if len(some) == count else None
-    for first in every:
-        one = id(run[first].statement)
-        with_it = {at: [number for number in there if number == first or one in ahead.get(id(run[number].statement), ())]
-                   for at, there in some.items()}
-        with_it = {at: there for at, there in with_it.items() if there}
-        if len(with_it) >= (3 if count == 4 else count):
-            return first, with_it
-    return None
+    def __init__(self, every, ahead=None):
+        self.every, self.ahead, self.size = every, ahead, every[0].size
+        self.left: dict[int, list[int]] = {}
+        for number, parts in enumerate(every):
+            for at in parts.wanted:
+                self.left.setdefault(parts.offset + at, []).append(number)
 
+    def join(self, aligned, wholes):
+        """Puts into Wholes what they become."""
+        base, ids = self.every[0].base, [id(parts.statement) for parts in self.every]
+        known = 1 << (MOST_ZEROS if base is None else aligned.of(base))
+        made: list[list[Joined]] = [[] for _ in self.every]
+        for start, nbytes, counts, numbers in self._wholes(known):
+            made[counts].append(Joined(nbytes, start - self.every[counts].offset))
+            for number in numbers - {counts}:
+                wholes.within.setdefault(ids[number], set()).add(ids[counts])
+        wholes.counts.update((one, tuple(of)) for one, of, parts in zip(ids, made, self.every)
+                             if of != [Joined(parts.total, 0)])
 
-def _starts(whole, known, left, run):
-    """Where wholes of so many bytes may start, as far as they are known to be aligned: by their base, which is a multiple of
-    `known`, or within one load of a vector."""
-    found = {at - at % whole for at in left if known >= whole} if whole > run[0].size else {*left}
-    for parts in run if whole > run[0].size else ():
-        found.update(range(parts.offset, parts.offset + parts.total - whole + 1, whole))
-    return sorted(found)
+    def _wholes(self, known):
+        """(where it starts, its bytes, the number of what counts, the numbers of all that it is made of) of each whole, the
+        largest first. known: of what their base is a multiple."""
+        for count in (*GROUPS, 1):
+            whole = count * self.size
+            for start in self._starts(whole, known) if whole <= MOST_BYTES else ():
+                while (found := self._together(range(start, start + whole, self.size), count)) is not None:
+                    counts, some = found
+                    for at, there in some.items():
+                        self.left[at] = [number for number in self.left[at] if number not in there]
+                    yield start, whole, counts, {number for there in some.values() for number in there}
 
+    def _together(self, places, count):
+        """(what counts, {where: whose parts}) of loads or stores that become one access of `count` parts; None if none do.
+        Loads count where the first of them is, which is ahead of the others, stores where the last is."""
+        some = {at: self.left[at] for at in places if self.left.get(at)}
+        numbers = sorted({number for there in some.values() for number in there})
+        if self.ahead is None:
+            return (numbers[-1], some) if len(some) == count else None
+        for first in numbers:
+            behind = {number for number in numbers if number == first or self._is_ahead(first, number)}
+            with_it = {at: here for at, there in some.items() if (here := [one for one in there if one in behind])}
+            if len(with_it) >= (3 if count == 4 else count):
+                return first, with_it
+        return None
 
-_SOURCES = {"mov": 1, "cvt": 1, "cvta": 1, "neg": 1, "bfi": 3, "mad": 3,
-            **dict.fromkeys(("add", "sub", "or", "xor", "selp", "min", "max", "and", "mul", "shl"), 2)}
-"""How many operands of an instruction `Alignments` looks at."""
+    def _is_ahead(self, one, other):
+        return id(self.every[one].statement) in self.ahead.get(id(self.every[other].statement), ())
 
-
-class Alignments:
-    """How many low bits of a register are 0 as far as ptxas knows, up to _MOST, in the function of some Names.
-
-    Where an instruction reads what one above it in its basic block has written, the register has the bits of that alone:
-    `mov %i, 0; mov %j, %i;` makes 0 of both, whatever a loop below adds to %i.
-    """
-
-    def __init__(self, names):
-        self._names, self._above, made = names, {}, []
-        self._reads = Counter(name for s in instructions(names.function.body) for name in registers_read(s))
-        self._bits: dict[str, int] = {}                  # of a register, whichever of its definitions it is from
-        above: dict[str, list[int]] = {}                 # register -> [bits] of its definition above in the block
-        for s in names.function.body:
-            if isinstance(s, syntax.Label):
-                above = {}
-                continue
-            read = {r.name: above[r.name] for r in s.operands if isinstance(r, syntax.Register) and r.name in above}
-            for name in may_define(s):
-                made.append((name, s, read, bits := [_MOST]))
-                self._bits[name] = _MOST
-                above[name] = bits
-                if s.guard is not None:                  # the one before it may stay
-                    del above[name]
-        changed = True
-        while changed:
-            changed = False
-            for name, s, self._above, bits in made:
-                now = min(bits[0], self._made(s))
-                changed |= now != bits[0]
-                bits[0], self._bits[name] = now, min(now, self._bits[name])
-        self._above = {}
-
-    def of(self, operand) -> int:
-        """Of a Register, a Symbol without its offset, or a number."""
-        if isinstance(operand, syntax.Register):
-            return self._above[operand.name][0] if operand.name in self._above else self._bits.get(operand.name, 0)
-        if isinstance(operand, syntax.Integer):
-            return _zeros(operand.value)
-        if isinstance(operand, syntax.Symbol):
-            return _zeros(self._names.symbol(operand) - operand.offset) if self._names.is_shared(operand.name) else 0
-        return 0
-
-    def _made(self, s):
-        first, *sources = s.operands
-        if isinstance(first, syntax.Vector) or any(m in ("f32", "f64", "f16", "bf16") for m in s.modifiers):
-            return 0
-        if len(sources) < _SOURCES.get(s.opcode, 0):     # an instruction that is refused
-            return 0
-        bits = [self._whole(one) for one in sources]
-        if s.opcode in ("mov", "cvt", "cvta"):
-            return bits[0]
-        wide = s.opcode in ("min", "max") and s.modifiers[-1] in ("s64", "u64")       # ptxas compares, and selects
-        if s.opcode in ("add", "or", "xor", "selp") or wide:     # not of min and max of 32 bits, as ptxas has it
-            return min(bits[:2])
-        if s.opcode in ("sub", "neg") and s.modifiers[-1] in ("u32", "s32"):      # as a product with a negative number
-            more, less = first if s.opcode == "neg" else sources[0], sources[-1]
-            alone = self._reads[more.name] == 1 if s.opcode == "neg" else not self._is_product(more)
-            return min(bits) if isinstance(less, syntax.Integer) or alone and self._is_product(less) else 0
-        if s.opcode == "and":
-            return max(bits)
-        if s.opcode in ("mul", "mad") and "hi" not in s.modifiers:
-            return min([sum(bits[:2]), *bits[2:], _MOST])
-        if s.opcode == "shl":
-            return min(bits[0] + (max(sources[1].value, 0) if isinstance(sources[1], syntax.Integer) else 0), _MOST)
-        if s.opcode == "bfi" and isinstance(sources[2], syntax.Integer):
-            return min(bits[0] + max(sources[2].value, 0), bits[1], _MOST)
-        return 0
-
-    def _is_product(self, operand):
-        """Whether it is one with a number, or shifted by one, which one instruction alone reads: ptxas adds in the same."""
-        made = self._names.known.made(operand) if isinstance(operand, syntax.Register) else None
-        return (made is not None and made.opcode in ("shl", "mul") and isinstance(made.operands[2], syntax.Integer)
-                and self._reads[operand.name] == 1)
-
-    def _whole(self, operand):
-        if isinstance(operand, syntax.Symbol):
-            return min(self.of(operand), _zeros(operand.offset))
-        return self.of(operand)
-
-
-def _zeros(value):
-    return next((i for i in range(_MOST) if value >> i & 1), _MOST)
+    def _starts(self, whole, known):
+        """Where wholes of so many bytes may start, as far as they are known to be aligned: by their base, or within one load
+        of a vector."""
+        if whole == self.size:
+            return sorted(self.left)
+        found = {at - at % whole for at in self.left if known >= whole}
+        for parts in self.every:
+            found.update(range(parts.offset, parts.offset + parts.total - whole + 1, whole))
+        return sorted(found)
