@@ -15,19 +15,31 @@ from simlayout.machine.ptx.compiled.doubts import (
 )
 from simlayout.machine.ptx.compiled.encode import CACHED, COUNT, GLOBAL, KIND, LOCAL, PARAMETERS, SHARED, SIZE, SPACE, STORE
 from simlayout.machine.ptx.compiled.held import (
+    ARRAY_ADDRESS,
+    ARRAY_AT,
+    ARRAY_CELLS,
+    ARRAY_EACH,
+    ARRAY_SIZE,
+    ARRAY_WRITEABLE,
     ARRAYS,
     GLOBAL_BY,
     GLOBAL_READ,
     GLOBAL_UPDATED,
     GLOBAL_WROTE,
+    LOCAL_AT,
+    LOCAL_SIZE,
     LOG_ADDRESSES,
     LOG_LANES,
     LOG_STEP,
     LOG_USED,
     ORDERED,
+    PARAMETERS_AT,
+    PARAMETERS_SIZE,
     RANGES,
+    SHARED_AT,
     SHARED_BY,
     SHARED_READ,
+    SHARED_SIZE,
     SHARED_UPDATED,
     SHARED_WROTE,
     WROTE,
@@ -51,8 +63,6 @@ from simlayout.machine.ptx.compiled.rows import LANES
 
 U32, U64, I64 = np.uint32, np.uint64, np.int64
 _LEAST, _MOST = I64(-(1 << 63)), I64((1 << 63) - 1)
-_RANGE = 5
-"""Numbers of each row of the table of arrays, at RANGES."""
 
 
 @within
@@ -78,13 +88,13 @@ def locate(base, offset, space, total, write, first, last, lanes, memory, common
         return False
     if space == GLOBAL:
         return _locate_global(low, high, total, write, lanes, i64s(common[RANGES]), common[ARRAYS], at, cells)
-    start, size = memory[0], memory[1]
     if space == SHARED and (low < first or high > last):
         return False
+    start, size = memory[SHARED_AT], memory[SHARED_SIZE]
     if space == LOCAL:
-        start, size = memory[2], memory[3]
+        start, size = memory[LOCAL_AT], memory[LOCAL_SIZE]
     elif space == PARAMETERS:
-        start, size = memory[4], memory[5]
+        start, size = memory[PARAMETERS_AT], memory[PARAMETERS_SIZE]
     if low < 0 or high > size - total:
         return False
     each = size if space == LOCAL else I64(0)
@@ -98,38 +108,42 @@ def locate(base, offset, space, total, write, first, last, lanes, memory, common
 def _locate_global(low, high, total, write, lanes, ranges, count, at, cells):
     """The same of global memory. Row `at` has the addresses, of which low and high are the ends."""
     r = _range_of(low, total, ranges, count)
-    if r < 0 or write and not ranges[_RANGE * r + 3]:
+    if r < 0:
         return False
-    here = behind(ranges, _RANGE * r)
-    if high <= here[0] + here[1] - total:
+    here = behind(ranges, ARRAY_EACH * r)
+    if write and not here[ARRAY_WRITEABLE]:
+        return False
+    if _inside(here, total, high):                       # as nearly always: all lanes are in one array
         for i in range(LANES):
-            behind_start = I64(at[i]) - here[0]
-            at[i], cells[i] = U64(here[2] + behind_start), U64(here[4] + behind_start)
+            offset = I64(at[i]) - here[ARRAY_ADDRESS]
+            at[i], cells[i] = U64(here[ARRAY_AT] + offset), U64(here[ARRAY_CELLS] + offset)
         return True
     for i in range(LANES):
         if lanes[i]:
-            address = I64(at[i])
-            if not _inside(here, total, address):
-                r = _range_of(address, total, ranges, count)
+            if not _inside(here, total, I64(at[i])):
+                r = _range_of(I64(at[i]), total, ranges, count)
                 if r < 0:
                     return False
-                here = behind(ranges, _RANGE * r)
-            if write and not here[3]:
+                here = behind(ranges, ARRAY_EACH * r)
+            if write and not here[ARRAY_WRITEABLE]:
                 return False
-            at[i], cells[i] = U64(here[2] + (address - here[0])), U64(here[4] + (address - here[0]))
+            offset = I64(at[i]) - here[ARRAY_ADDRESS]
+            at[i], cells[i] = U64(here[ARRAY_AT] + offset), U64(here[ARRAY_CELLS] + offset)
     return True
 
 
 @within
 def _inside(here, total, address):
-    return address >= here[0] and address <= here[0] + here[1] - total
+    """Whether `total` bytes are all in an array."""
+    first = here[ARRAY_ADDRESS]
+    return first <= address <= first + here[ARRAY_SIZE] - total
 
 
 @within
 def _range_of(address, total, ranges, count):
     """The number of the range that an address is in, -1 if it is in none."""
     for r in range(count):
-        if _inside(behind(ranges, _RANGE * r), total, address):
+        if _inside(behind(ranges, ARRAY_EACH * r), total, address):
             return r
     return -1
 
@@ -253,7 +267,7 @@ def fine(step, rows, lanes, memory, at, cells, who, common):
     if space == LOCAL and who[WROTE]:
         for i in range(LANES):
             if lanes[i]:
-                flags = I64(at[i]) - memory[2] + who[WROTE]
+                flags = I64(at[i]) - memory[LOCAL_AT] + who[WROTE]
                 for byte in range(total):
                     if stores:
                         store_8(flags + byte, U64(1))

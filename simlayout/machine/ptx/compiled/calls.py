@@ -4,7 +4,7 @@ import numpy as np
 
 from simlayout.jit import within
 from simlayout.machine.ptx.compiled.encode import RESULT, SECOND
-from simlayout.machine.ptx.compiled.held import WROTE
+from simlayout.machine.ptx.compiled.held import LOCAL_AT, LOCAL_SIZE, WROTE
 from simlayout.machine.ptx.compiled.pointers import behind, load_8, store_8
 from simlayout.machine.ptx.compiled.rows import LANES
 
@@ -54,21 +54,21 @@ def pass_on(rows, copies, first, last, lanes, memory, who):
         for i in range(LANES):
             if not lanes[i]:
                 continue
-            local = i * memory[3]
+            local = memory[LOCAL_AT] + i * memory[LOCAL_SIZE]
             if row >= 0 and to_row >= 0:
                 rows[LANES * to_row + i] = rows[LANES * row + i]
                 continue
             value = rows[LANES * row + i] if row >= 0 else U64(0)
             for b in range(n):
                 if row < 0:
-                    byte = load_8(memory[2] + local + at + b)
+                    byte = load_8(local + at + b)
                     if to_row >= 0:
                         value |= byte << U64(8 * b)
                 else:
                     byte = value >> U64(8 * b)
                 if to_row < 0:
-                    store_8(memory[2] + local + to + b, byte)
+                    store_8(local + to + b, byte)
                     if who[WROTE]:
-                        store_8(who[WROTE] + local + to + b, U64(1))
+                        store_8(who[WROTE] + i * memory[LOCAL_SIZE] + to + b, U64(1))
             if to_row >= 0:
                 rows[LANES * to_row + i] = value

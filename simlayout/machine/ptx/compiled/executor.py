@@ -61,15 +61,18 @@ from simlayout.machine.ptx.compiled.encode import (
 from simlayout.machine.ptx.compiled.exchanges import SYNC, all_named, exchange
 from simlayout.machine.ptx.compiled.held import (
     CTA,
+    DONE,
     DOUBTED,
     EQUAL,
     EXECUTED,
     LOG_ROOM,
     LOG_USED,
+    MAY_TELL,
     PLACES,
     PLACES_EACH,
     ROWS,
     STATE,
+    STORED,
     SYNCED,
     UNWRITTEN_COUNT,
     UNWRITTEN_ORDER,
@@ -176,9 +179,7 @@ def _goes_on(how, at, who, common):
 
 
 def execute(w, at, limit, patience, mask, held, steps, common):
-    """Executes from step `at` on; returns where it stopped, in state[0] how many steps it has executed, and
-    adds the stores that others may see to state[1]; state[2] becomes 1 where it stopped at an access that may have something
-    to tell of.
+    """Executes from step `at` on; returns where it stopped, and says more of it in STATE (see `held`).
 
     w: the number of the warp; limit: a place in the order; patience: most steps; mask: uint64 [32], all ones where a lane
     takes part. held, steps, common: as of `enter.enter`. The last four are addresses.
@@ -256,12 +257,12 @@ def execute(w, at, limit, patience, mask, held, steps, common):
                 if who[CTA]:
                     how = fine(step, rows, lanes, memory, found, cells, who, common)
                 if how != SURE and not _goes_on(how, at, who, common):
-                    state[2] = 1
+                    state[MAY_TELL] = 1
                     break
                 if space <= SHARED:
                     note(a, offset, space, lanes, at, common)
                 if store and space != LOCAL:             # nobody waits for what a lane keeps for itself
-                    state[1] += 1
+                    state[STORED] += 1
                 for e in range(step[COUNT]):
                     element = behind(rows, LANES * step[ELEMENTS + e])
                     if store:
@@ -284,7 +285,7 @@ def execute(w, at, limit, patience, mask, held, steps, common):
             if who[CTA]:
                 how = matrices_are_fine(step[COUNT], step[CODE], cells, room, part, who, common)
                 if how != SURE and not _goes_on(how, at, who, common):
-                    state[2] = 1
+                    state[MAY_TELL] = 1
                     break
             note(a, step[OFFSET], SHARED, part, at, common)
             for m in range(step[COUNT]):
@@ -325,5 +326,5 @@ def execute(w, at, limit, patience, mask, held, steps, common):
         at, step = at + 1, behind(step, FIELDS)
         if step[PLACE] >= limit:
             break
-    state[0] = done
+    state[DONE] = done
     return at

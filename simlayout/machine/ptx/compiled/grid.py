@@ -19,6 +19,7 @@ from simlayout.machine.ptx.compiled.held import (
     FRESH,
     FRESH_ROWS,
     GRID,
+    HAS_BEGUN,
     INDICES,
     INTERVAL,
     LEFT,
@@ -26,7 +27,9 @@ from simlayout.machine.ptx.compiled.held import (
     LOCAL_MEMORY,
     LOCAL_WRITTEN,
     MASKS,
+    NEXT_CTA,
     NUMBERED,
+    OF_ENDED,
     PARTED,
     PARTS,
     RAN,
@@ -55,24 +58,23 @@ BEGINNING = 256
 
 @within
 def execute_grid(where, turn, longest, start, held, steps, common):
-    """Executes CTAs from number where[0] on, which has begun if where[1] is not 0; returns ENDED when all have ended, and
-    else why not, with where[0] the CTA that is next: ENOUGH, when it has not begun or a warp of it has executed all that it
-    may, or what `execute_cta` says. where[2] grows by the steps of CTAs that have ended, up to MOST_AT_ONCE. start: the
-    numbers of a Start; the rest is as of `execute_cta`."""
+    """Executes CTAs from the one on that `where` says (see `held`); returns ENDED when all have ended, and else why not,
+    with `where` as it is then: ENOUGH, when CTAs that have ended had MOST_AT_ONCE steps together, or a warp has executed all
+    that it may, or what `execute_cta` says. start: the numbers of a Start; the rest is as of `execute_cta`."""
     size, begun, warps = i64s(start[GRID]), i64s(held[BEGUN]), held[WARPS]
     count = size[0] * size[1] * size[2]
-    while where[0] < count:
-        if not where[1]:
-            if where[2] > MOST_AT_ONCE:
+    while where[NEXT_CTA] < count:
+        if not where[HAS_BEGUN]:
+            if where[OF_ENDED] > MOST_AT_ONCE:
                 return ENOUGH
-            _begin(where[0], start, held, steps, common)
-        where[1] = 1
+            _begin(where[NEXT_CTA], start, held, steps, common)
+        where[HAS_BEGUN] = 1
         does = execute_cta(turn, longest, held, steps, common)
         if does != ENDED:
             return does
         for w in range(warps):
-            where[2] += begun[w] + BEGINNING
-        where[0], where[1] = where[0] + 1, 0
+            where[OF_ENDED] += begun[w] + BEGINNING
+        where[NEXT_CTA], where[HAS_BEGUN] = where[NEXT_CTA] + 1, 0
     return ENDED
 
 

@@ -15,7 +15,7 @@ class Held(NamedTuple):
     """The warps of a CTA.
 
     rows: uint64 [warps, n, 32], their registers, of which the last `program.ROOM` are scratch; places: int64 [warps, 6],
-    where in this process shared, local and parameter memory are, and their bytes; who: int64 [warps, 8], see below.
+    where its memory is; who: int64 [warps, 8], with what its accesses are looked at; see below of both.
     Of the parts of each warp (see `parts`): parts: int64 [warps], how many there are; at: int64 [warps, 32], the step where
     each is; masks: uint64 [warps, 32, 32], all ones for its lanes; ran: int64 [warps, 32], when it last ran, in steps of the
     warp. begun: int64 [warps], the steps that each warp has executed; left: how many it may execute now; doing: what it
@@ -42,24 +42,38 @@ ROWS, PLACES, WHO, PARTS, AT, MASKS, RAN, BEGUN, LEFT, DOING, WARPS = range(len(
 PLACES_EACH, WHO_EACH = 6, 8
 """Numbers of each warp."""
 
+SHARED_AT, SHARED_SIZE, LOCAL_AT, LOCAL_SIZE, PARAMETERS_AT, PARAMETERS_SIZE = range(PLACES_EACH)
+"""Of `places`: where in this process shared memory, the local memory of the first lane and that of parameters begin, and how
+many bytes each has, local memory for each lane."""
+
 CELL, WROTE, CTA, INTERVAL, FIRST, ARRIVED, SYNCED, PARTED = range(WHO_EACH)
 """Of `who`, with which the accesses of a warp are looked at: log2 of the bytes of a cell of memory; where in this process
 the flags are of what its lanes have written of their local memory, 0 for none; its CTA + 1, the interval between barriers
 that it is in, from 1 on, its first thread; at how many barriers it has arrived otherwise than in the compiled loop, at how
 many bar.warp.sync of all its lanes it has been, and at how many of some. All are 0 where nobody looks."""
 
-(EXECUTED, RANGES, ARRAYS, EXECUTE, STATE, LOG_STEP, LOG_LANES, LOG_ADDRESSES, LOG_USED, LOG_ROOM, SHARED_WROTE, SHARED_READ,
- SHARED_UPDATED, SHARED_BY, CELLS, GLOBAL_WROTE, GLOBAL_READ, GLOBAL_UPDATED, GLOBAL_BY, EQUAL, DOUBTED, UNWRITTEN_TIMES,
- UNWRITTEN_ORDER, UNWRITTEN_COUNT, ORDERED) = range(25)
+(EXECUTED,                                               # int64 [steps], how often each was executed
+ RANGES, ARRAYS,                                         # int64 [arrays, 5], where global memory is, and how many arrays
+ EXECUTE,                                                # `enter.address_of_loop`
+ STATE,                                                  # int64 [3], what the loop says of what it did
+ LOG_STEP, LOG_LANES, LOG_ADDRESSES, LOG_USED, LOG_ROOM,  # accesses of shared and global memory, see Log
+ SHARED_WROTE, SHARED_READ, SHARED_UPDATED, SHARED_BY, CELLS,    # as of `Doubts.shared_of`, and how many cells that are
+ GLOBAL_WROTE, GLOBAL_READ, GLOBAL_UPDATED, GLOBAL_BY,   # `Doubts.everywhere`
+ EQUAL, DOUBTED,                                         # of Doubts; the second may be 0
+ UNWRITTEN_TIMES, UNWRITTEN_ORDER, UNWRITTEN_COUNT,      # of an Unwritten, or 0
+ ORDERED,                                                # where a Look has what it is asked by (see `ordered`), or 0
+ COMMON) = range(26)
 """The numbers of what all warps of a launch have in common: where in this process these arrays begin, and how long some are.
+From SHARED_WROTE on they are 0 where nobody looks for hazards, and SHARED_UPDATED and GLOBAL_UPDATED where no atomic is. The
+last one is how many there are."""
 
-int64 [steps], how often each was executed; int64 [arrays, 5], of each array: first address, bytes, where that is in this
-process, whether it may be written, and where it begins among all; `enter.address_of_loop`; int64 [3], what the loop says of
-what it did (see `executor.execute`); the accesses of shared and global memory, see Log. The rest is of `doubts`, where
-somebody looks: who wrote, who read and who changed shared memory by atomics, or 0, by what it was written, of so many cells,
-and the same of global memory; `Doubts.equal`; `Doubts.doubted`, or 0; what an Unwritten has, or 0; and where a Look has what
-it is asked by (see `ordered`), or 0."""
+ARRAY_ADDRESS, ARRAY_SIZE, ARRAY_AT, ARRAY_WRITEABLE, ARRAY_CELLS, ARRAY_EACH = range(6)
+"""Of RANGES, for each array (see `GlobalSpace.ranges`): its first address, its bytes, where that is in this process, whether
+it may be written, and where its cells begin among those of all; and how many numbers that are."""
 
+DONE, STORED, MAY_TELL = range(3)
+"""Of STATE: how many steps it has executed; how many stores that others may see, until somebody asks; 1 where it stopped at
+an access that may have something to tell of."""
 
 WHOLE_GRID, WHOLE_CTA, ALL_PARTS, ONE_PART = range(4)
 """What `enter.enter` executes."""
@@ -67,6 +81,9 @@ WHOLE_GRID, WHOLE_CTA, ALL_PARTS, ONE_PART = range(4)
 ENDED, STOPS, FULL, ENOUGH = range(4)
 """What a CTA does: all its threads have ended; a warp stands at a step that is not compiled, or needs to be looked at; no
 more accesses can be noted; a warp has executed all that it may."""
+
+NEXT_CTA, HAS_BEGUN, OF_ENDED = range(3)
+"""Where a grid is: which CTA is next, whether that has begun, and the steps of those that have ended meanwhile."""
 
 
 class Start(NamedTuple):
@@ -107,7 +124,7 @@ class Log:
     def __init__(self, room: int, loop: int):
         self.step, self.lanes = np.zeros(room, np.int64), np.zeros(room, np.uint32)
         self.addresses, self.used = np.zeros((room, LANES), np.int64), np.zeros(1, np.int64)
-        self.state, self.common = np.zeros(3, np.int64), np.zeros(ORDERED + 1, np.int64)
+        self.state, self.common = np.zeros(3, np.int64), np.zeros(COMMON, np.int64)
         self.common[EXECUTE] = loop
         self.common[STATE:LOG_ROOM + 1] = numbers((self.state, self.step, self.lanes, self.addresses, self.used, room))
 

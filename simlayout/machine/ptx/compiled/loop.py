@@ -10,12 +10,15 @@ from simlayout.machine.ptx.compiled.enter import address_of_loop, enter
 from simlayout.machine.ptx.compiled.held import (
     ALL_PARTS,
     ARRAYS,
+    DONE,
     EXECUTED,
     FULL,
+    MAY_TELL,
     ONE_PART,
     ORDERED,
     RANGES,
     SHARED_WROTE,
+    STORED,
     WHOLE_CTA,
     Log,
     address_of,
@@ -57,9 +60,9 @@ class Loop:
         shared: who wrote and who read shared memory, None where nobody looks."""
         self._ready(shared)
         does = enter(what, who, asked, start, held.numbers, self.steps.numbers, self._common)
-        if self._state[1]:
-            self._launch.changes, self._state[1] = self._launch.changes + 1, 0
-        if self._state[2]:
+        if self._state[STORED]:
+            self._launch.changes, self._state[STORED] = self._launch.changes + 1, 0
+        if self._state[MAY_TELL]:
             raise Doubt("an access that may be part of a race")
         return does
 
@@ -68,7 +71,7 @@ class Loop:
         w, held = warp.warp_index, warp.cta.held
         held.masks[w, 0] = part.mask
         part.at = self._enter_cta(ONE_PART, w, (part.at, limit, patience), warp.cta)
-        return int(self._state[0])
+        return int(self._state[DONE])
 
     def run_parts(self, warp, patience):
         """Executes what is compiled of all parts of a warp, also where they part, meet and end; moves them, and returns how
@@ -76,7 +79,7 @@ class Loop:
         self._take(warp)
         self._enter_cta(ALL_PARTS, warp.warp_index, (patience, PATIENCE), warp.cta)
         self.give(warp)
-        return int(self._state[0])
+        return int(self._state[DONE])
 
     def _enter_cta(self, what, who, asked, cta):
         doubts = self._launch.doubts

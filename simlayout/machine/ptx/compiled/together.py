@@ -24,6 +24,7 @@ from simlayout.machine.ptx.compiled.held import (
     BEGUN,
     CTA,
     DOING,
+    DONE,
     ENDED,
     ENOUGH,
     EXECUTE,
@@ -34,6 +35,7 @@ from simlayout.machine.ptx.compiled.held import (
     LOG_ROOM,
     LOG_USED,
     MASKS,
+    MAY_TELL,
     PARTS,
     RAN,
     STATE,
@@ -63,7 +65,7 @@ def execute(w, at, limit, patience, mask, held, steps, common):
 def execute_parts(w, budget, longest, held, steps, common):
     """Executes the parts of warp `w` as `parts.Parts` does, also where lanes part, meet and end, until one needs more, or
     one has stood while the others executed more than `longest`, or all have ended; at most `budget` steps. The parts and the
-    steps of the warp change; state[0] is as of `execute`. held, steps, common: as of `enter.enter`."""
+    steps of the warp change; STATE is as of `execute`. held, steps, common: as of `enter.enter`."""
     table, executed, state = i64s(steps[TABLE]), i64s(common[EXECUTED]), i64s(common[STATE])
     at, ran = behind(i64s(held[AT]), LANES * w), behind(i64s(held[RAN]), LANES * w)
     masks, rows = behind(u64s(held[MASKS]), LANES * LANES * w), registers_of(w, held, steps)
@@ -86,10 +88,10 @@ def execute_parts(w, budget, longest, held, steps, common):
         jumps = chosen >= 0                              # that is all it does now
         most = 1 if jumps else budget - done
         to = execute(w, at[first], limit, most, behind(masks, LANES * first), held, steps, common)
-        number, chosen = state[0], -1
+        number, chosen = state[DONE], -1
         done += number
         at[first], ran[first] = to, begun[w] + done
-        if state[2] or done >= budget:
+        if state[MAY_TELL] or done >= budget:
             break
         if number and (jumps or count > 1 and _place(table, to) >= limit):
             continue                                     # another part may be here
@@ -110,7 +112,7 @@ def execute_parts(w, budget, longest, held, steps, common):
     parts[w] = _meet(at, masks, ran, count)
     begun[w] += done
     left[w] -= done
-    state[0] = done
+    state[DONE] = done
 
 
 @within
@@ -178,11 +180,11 @@ def execute_cta(turn, longest, held, steps, common):
                 if most <= 0:
                     return ENOUGH
                 execute_parts(w, most, longest, held, steps, common)
-                if state[2]:
+                if state[MAY_TELL]:
                     return STOPS
                 if log_used[0] == common[LOG_ROOM]:
                     return FULL
-                if parts[w] and state[0] < most:
+                if parts[w] and state[DONE] < most:
                     meets = parts[w] == 1 and table[FIELDS * at[LANES * w] + KIND] == BARRIER
                     doing[w] = _AT_BARRIER if meets else _STOPS
             arrived += doing[w] == _AT_BARRIER
@@ -213,7 +215,7 @@ def _opens(over, held, steps, common):
                 return False
             barrier = number
             if who[CTA] and (over or who[INTERVAL] + 1 >= MOST_INTERVALS):
-                i64s(common[STATE])[2] = 1
+                i64s(common[STATE])[MAY_TELL] = 1
                 return False
     for w in range(warps):
         if parts[w]:

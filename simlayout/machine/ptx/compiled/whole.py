@@ -10,7 +10,10 @@ from simlayout.machine.ptx.compiled.held import (
     CTA,
     FIRST,
     FULL,
+    HAS_BEGUN,
     INTERVAL,
+    NEXT_CTA,
+    PARAMETERS_AT,
     SYNCED,
     WHOLE_GRID,
     WROTE,
@@ -55,7 +58,7 @@ class Whole:
         self._asked = np.array([LONG if held.warps == 1 else TURN, PATIENCE, 0, 0, 0])
         self._where = self._asked[2:]
         start.at[1] = min(limit, IDLE)
-        held.places[:, 4:] = address_of(program.parameters), program.parameters.size
+        held.places[:, PARAMETERS_AT:] = address_of(program.parameters), program.parameters.size
         held.who[:] = 0
         if launch.doubts is not None:
             held.who[:, CELL] = launch.doubts.cell
@@ -65,7 +68,7 @@ class Whole:
     @property
     def begun(self) -> bool:
         """Whether it has left a CTA to Python that is begun."""
-        return bool(self._where[1])
+        return bool(self._where[HAS_BEGUN])
 
     def run(self, first: int) -> int:
         """Executes CTAs from number `first` on, for a while; returns the number of the next one."""
@@ -74,7 +77,7 @@ class Whole:
         while does == FULL:
             shared = None if doubts is None else doubts.shared_tables(self._start.shared.size)
             does = self._loop.enter(WHOLE_GRID, 0, self._asked, self._held, shared, self._numbers)
-        return int(self._where[0])
+        return int(self._where[NEXT_CTA])
 
     def hand_over(self, turn) -> None:
         """A warp, by its PtxTurns, goes on where it was left."""

@@ -108,28 +108,33 @@ class Parts:
             self.exit(ended)
 
     def _run_compiled(self, loop, part, patience):
-        program, total = self.program, 0
+        """As `run_part`: what is compiled, then a step that is not, in NumPy, and so on until what comes is compiled again:
+        then all parts may go on at once."""
+        places, total = self.program.places, 0
         while total < patience:
             limit = self._nearest(part)
             if len(self.parts) > 1 and self.cta.launch.doubts is not None:
                 self._check_passed(part)
             total += loop.run(self, part, limit, patience - total)
-            if total and program.places[part.at] >= limit or total >= patience:
+            if total >= patience:
+                break
+            if total and (places[part.at] >= limit or self.running.gathers and self.running.stands(self)):
                 break                                    # but after one step at least: another part may wait here
-            if total and self.running.gathers and self.running.stands(self):
-                break
             total += 1
-            step = program.steps[part.at]
-            program.executed[part.at] += 1
-            active = part.lanes if step.guard is None else self.lanes_of(step, part.lanes)
-            if step.compute is not None:
-                step.compute(self.rows, None if active.all() else active)
-                part.at += 1
-            elif not self._special(part, step, active):
+            if not self._run_step(part) or places[part.at] >= limit or loop.is_compiled(part.at):
                 break
-            if program.places[part.at] >= limit or loop.is_compiled(part.at):
-                break                                    # all parts may go on at once
         return total
+
+    def _run_step(self, part):
+        """Executes the step at which a part is, in NumPy; returns whether the part goes on at once."""
+        step = self.program.steps[part.at]
+        self.program.executed[part.at] += 1
+        active = self.lanes_of(step, part.lanes)
+        if step.compute is None:
+            return self._special(part, step, active)
+        step.compute(self.rows, None if active.all() else active)
+        part.at += 1
+        return True
 
     def _run_in_numpy(self, part, patience):
         steps, executed, rows = self.program.steps, self.program.executed, self.rows
