@@ -15,11 +15,12 @@ import numpy as np
 from simlayout.cli.fills import FILLS, array_of, given, related
 from simlayout.cli.map_text import FORM
 from simlayout.cli.options import add, integer
-from simlayout.cli.text import cut, field, fit, tell
+from simlayout.cli.run_answer import Answer, launch_of
+from simlayout.cli.text import field, tell
 from simlayout.errors import HazardError, SimlayoutError
 from simlayout.files import STDIO, check_folder, check_writable, make_folder, write_whole
 from simlayout.progress import progress
-from simlayout.wording import are, by, counted
+from simlayout.wording import are, counted
 
 NOTES = f"""
     Of PTX: that of any compiler, nvcc -ptx -lineinfo, Triton's .asm["ptx"], numba.cuda.compile_ptx. Each parameter of the
@@ -108,14 +109,14 @@ def run(options):
     try:
         trace = _executed(entry, options, [a.passed for a in arguments])
     except HazardError as error:
-        told = {**_launch(entry, options), "hazards": [one.as_dict() for one in (*error.before, error.hazard)]}
+        told = {**launch_of(entry, options), "hazards": [one.as_dict() for one in (*error.before, error.hazard)]}
         tell(options.json, told, field("hazard", error))
         return 1
     changed = {name: _changed(a) for name, a in arrays.items()}
     wrong = {name: difference(arrays[name].array, wanted, options.tolerance) for name, wanted in expected.items()}
-    saved, found = _save(targets, arrays, changed), _mends(entry, options, trace)
-    tell(options.json, lambda: _report(entry, options, trace, arrays, changed, wrong, saved, found),
-         lambda: _text(entry, options, trace, arrays, changed, wrong, saved, found))
+    answer = Answer(entry, options, trace, arrays, changed, wrong, _save(targets, arrays, changed),
+                    _mends(entry, options, trace))
+    tell(options.json, answer.as_dict, answer.text)
     return 1 if trace.hazards or any(wrong.values()) else 0
 
 
@@ -277,81 +278,3 @@ def _save(targets, arrays, changed):
         np.save(made, arrays[name].array, allow_pickle=False)
         write_whole(file, made.getvalue())
     return files
-
-
-# ---- the answer --------------------------------------------------------------------------------------------------------
-
-def _launch(entry, options):
-    block = options.block or entry.required_block
-    return {"entry": entry.name, "grid": options.grid, "block": block, "shared_bytes": options.shared}
-
-
-def _text(entry, options, trace, arrays, changed, wrong, saved, mends):
-    from simlayout.programs.device import Launched
-    from simlayout.programs.report import UNDECLARED, Kernel, mend_lines, uncoalesced_lines
-
-    told, kernel = _launch(entry, options), Kernel(entry.called)
-    kernel.add(Launched(entry.called, told["grid"], told["block"], options.shared, 0.0, trace))
-    lines = [field("entry", entry.called), field("launch", f"grid {by(told['grid'])}, block {by(told['block'])}, "
-                                               f"{options.shared} bytes of dynamic shared memory"), ""]
-    of_ptx = options.lines == "ptx"
-    listing = f"{trace.listing(options.lines != 'shared', ptx=of_ptx)}\n{'' if of_ptx else _calls(entry, trace)}"
-    lines += [cut(line) if line[:6].strip().isdigit() else fit(line) for line in listing.splitlines()]
-    if wastes := uncoalesced_lines(kernel):
-        lines += ["", *map(fit, wastes)]
-    for mend in mends:
-        lines += ["", *map(fit, mend_lines(mend))]
-    if trace.total().excess and {c.file for c in trace.lines} == {entry.module.syntax.path}:
-        lines += ["", fit("no edit is proposed: this PTX does not name the lines of its source (nvcc -lineinfo)")]
-    elif trace.total().excess and not mends:
-        lines += ["", fit(UNDECLARED)]
-    counted = [f"{name} {n}" for name, n in trace.totals().items() if n]
-    lines += ["", field("wavefronts", ", ".join(counted) or "none of loads and stores of shared memory")]
-    for name, array in arrays.items():
-        lines.append(field(str(name), _described(array.array, changed[name])))
-    if arrays and not any(changed.values()) and not any(a.before.tobytes().strip(b"\0") for a in arrays.values()):
-        lines.append(fit("all arrays held zeros, and still do: fill what the kernel reads, as in --arg A=f32[64,64]:normal"))
-    lines += [field("expected", f"{name}: {what or 'as expected'}") for name, what in wrong.items()]
-    lines += [field("saved", f"{name}: {file}") for name, file in saved.items()]
-    found = f"{len(trace.hazards)}, see above" if trace.hazards else "not looked for" if options.hazards == "off" else "none"
-    return "\n".join([*lines, field("hazards", found)])
-
-
-def _described(array, changed):
-    return f"{array.dtype} {list(array.shape)}, {changed} of {array.size} elements changed"
-
-
-def _report(entry, options, trace, arrays, changed, wrong, saved, mends):
-    """What `--json` holds."""
-    return {**_launch(entry, options), "lines": [line.as_dict() for line in trace.source_lines(ptx=options.lines == "ptx")],
-            "accesses": accesses_of(entry, trace), "sectors": [vars(one) for one in trace.sectors],
-            "totals": trace.totals(), "total": trace.total().as_dict(),
-            "hazards": [h.as_dict() for h in trace.hazards],
-            "mends": [mend.as_dict() for mend in mends], "notes": trace.notes, "unexpected": wrong, "saved": saved,
-            "arrays": {name: {"dtype": str(a.array.dtype), "shape": a.array.shape, "changed": changed[name]}
-                       for name, a in arrays.items()}}
-
-
-def accesses_of(entry, trace):
-    """What `--json` holds of each access; callers: (file, line) of the calls that it was inlined at, the nearest first."""
-    callers = _callers(entry)
-    return [{**c.as_dict(), "callers": callers.get(c.ptx_line, ())} for c in trace.lines]
-
-
-def _callers(entry):
-    """{line of the PTX: calls that it was inlined at}."""
-    bodies = (entry.module.syntax.functions[name].body for name in entry.functions)
-    return {one.line: one.site.callers for body in bodies for one in body if getattr(one, "site", None) is not None}
-
-
-def _calls(entry, trace):
-    """The text of what inlined functions of other files cost, by the lines that call them; "" where there are none."""
-    from simlayout.machine.engine.listing import SourceLine, line_text, rows, sums_of
-
-    outermost = {line: calls[-1] for line, calls in _callers(entry).items() if calls}    # which the kernel itself makes
-    called = [c for c in trace.lines if outermost.get(c.ptx_line, (c.file,))[0] != c.file]
-    sums, blocks = sums_of(called, lambda c: outermost[c.ptx_line]), []
-    for file in sorted({file for file, _ in sums}):
-        lines = [SourceLine(*place, line_text(*place), 0, **sums[place]) for place in sorted(sums) if place[0] == file]
-        blocks += ["", f"functions of other files, counted above, by the calls in {file}", *rows(lines)]
-    return "\n".join(blocks)
