@@ -259,17 +259,18 @@ def put_off(function: syntax.Function, within: Mapping[int, set[int]],
     tables = {name for table in function.tables.values() if isinstance(table, tuple) for name in table}
     lines, guards, at = _Body(body, tables, within, known), dict[int, Guard](), 0
     while at < len(body):
+        gate = lines.gate(at)
         for look in (_behind, late):
-            gate = lines.gate(at)
             if gate is None or look is late and not gate.ends or not (behind := look(lines, gate)):
                 continue
             ids, first = set(map(id, behind)), gate.inside[0]
             body[:first] = [*(s for s in body[:first] if id(s) not in ids), *reversed(behind)]
-            lines = _Body(body, tables, within, known, lines)
             if gate.guard is None:
-                at -= len(behind)
+                at -= len(behind)                        # the gate has moved up
             else:
                 guards |= {id(one): gate.guard for one in behind if getattr(one, "opcode", "") == "ld"}
+            lines = _Body(body, tables, within, known, lines)
+            gate = lines.gate(at)
         at += 1
     return body, guards
 
