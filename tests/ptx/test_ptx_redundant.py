@@ -10,6 +10,7 @@ from ptx_texts import module
 
 from simlayout import ptx
 from simlayout.machine.ptx.parser.grammar import parse
+from simlayout.machine.ptx.passes.alike import Alike
 from simlayout.machine.ptx.passes.known import Known
 from simlayout.machine.ptx.passes.redundant import redundant_accesses
 
@@ -124,6 +125,11 @@ CASES = {
     TO_MEET + WORK + "MEET: " + ST + SHUFFLE + ST_AGAIN + READ: (1, 1),
     **{f"setp.gt.u32 %p3, {of}, 40; " + TO_MEET.replace("%p1", "%p3") + WORK + ST + SHUFFLE + ST_AGAIN +
        "ld.shared.u32 %r7, [s]; MEET: ": (1, many) for of, many in (("%r1", 2), ("%r8", 1))},
+    **{f"{made}; setp.eq.u32 %p3, %x5, 40; " + TO_MEET.replace("%p1", "%p3") + WORK + ST + SHUFFLE + ST_AGAIN +
+       "ld.shared.u32 %r7, [s]; MEET: ": (1, many) for made, many in (
+        ("ld.global.u32 %x5, [%rd1+512]", 1), ("ld.global.u32 %x5, [%rd3]", 2), ("vote.sync.ballot.b32 %x5, %p1, -1", 1),
+        ("atom.global.add.u32 %x5, [%rd1+512], 1", 2), ("shfl.sync.idx.b32 %x5, %r6, 3, 31, -1", 1),
+        ("shfl.sync.bfly.b32 %x5, %r6, 1, 31, -1", 2))},
     **{"setp.gt.u32 %p3, %r1, 40; " + TO_MEET.replace("%p1", "%p3") + WORK + ST + f"{exchange}, 65535; " + ST_AGAIN +
        "ld.shared.u32 %r7, [s]; MEET: ": (1, 2) for exchange in (
         "redux.sync.add.s32 %x1, %r5", "vote.sync.ballot.b32 %x1, %p1", "match.any.sync.b32 %x1, %r5",
@@ -158,7 +164,7 @@ def test_what_a_thread_has_is_not_loaded_again_and_what_is_replaced_is_not_store
                                    "ld.global.u32 %r4, [%rd1]; ld.shared.u32 %r5, [%r4]; st.global.u32 [%rd1], %r5;"])
 def test_a_load_that_changes_an_address_gives_nobody_a_value(lines):
     function, = parse(module(f"mov.u32 %r4, 0; {lines} ret;")).functions.values()
-    assert redundant_accesses(function, Known(function), set()) == {}
+    assert redundant_accesses(function, Known(function), Alike(function), set()) == {}
 
 
 @needs_tools

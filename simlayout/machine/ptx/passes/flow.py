@@ -53,21 +53,17 @@ class Flow:
                 return True
         return False
 
-    def parted(self, uniform: Callable[[syntax.Operand], bool]) -> set[int]:
-        """The blocks that only some lanes of a warp may execute together: between a branch that is not `uniform` and where
-        its ways meet. Lanes that leave the kernel part from no others.
+    def regions(self, uniform: Callable[[syntax.Instruction], bool]) -> Iterator[tuple[int, set[int]]]:
+        """(block, the blocks between its branch and where the ways of that meet) of each branch that is not `uniform`: those
+        that only some lanes of a warp may execute together. Lanes that leave the kernel part from no others.
 
         >>> from simlayout.machine.ptx.parser.grammar import parse
         >>> text = ".version 9.0 .target sm_90 .address_size 64 .entry k() { .reg .pred %p; @%p bra out; bar.sync 0; "
         >>> text += "@%p bra on; bar.sync 1; on: bar.sync 2; out: ret; }"
         >>> flow = Flow.of(parse(text).functions["k"])
-        >>> [str(flow.blocks[block][0].operands[0].value) for block in flow.parted(lambda operand: False)]
+        >>> [str(flow.blocks[at][0].operands[0].value) for _, inside in flow.regions(lambda one: False) for at in inside]
         ['1']
         """
-        return set().union(*(region for _, region in self.regions(lambda one: one.guard is None or uniform(one.guard))))
-
-    def regions(self, uniform: Callable[[syntax.Instruction], bool]) -> Iterator[tuple[int, set[int]]]:
-        """(block, the blocks between its branch and where the ways of that meet) of each branch that is not `uniform`."""
         after, meets = self._meets
         for block, ways in after.items():
             last = self.blocks[block][-1] if self.blocks[block] else None

@@ -193,7 +193,8 @@ class Known:
         return getattr(found.base, "name", ""), found.offset + getattr(found.base, "value", 0)
 
     def uniform(self, operand) -> bool:
-        """Whether an operand is plainly the same in all lanes: computed of constants, parameters and numbers of CTAs."""
+        """Whether ptxas may hold an operand in a uniform register: it is computed of constants, parameters and numbers of
+        CTAs. `alike` says more: what is the same in all lanes in whichever register, as what is loaded from one address."""
         if isinstance(operand, syntax.Special):
             return operand.name.startswith(_UNIFORM)
         if isinstance(operand, syntax.Address):

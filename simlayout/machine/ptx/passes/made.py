@@ -41,7 +41,7 @@ def made(names) -> Made:
     if not names.optimized:
         fields = {of: accesses for statement in function.body for of, accesses in map_fields([statement]).items()}
         return Made(*sunk(function.body), unread=unread, counts=dict.fromkeys(unread, ()), fields=fields)
-    redundant = redundant_accesses(function, names.known, unread)
+    redundant = redundant_accesses(function, names.known, names.alike, unread)
     gone = unread | redundant.keys()
     wholes = joined(function.body, names, gone)
     holders = ChainMap(wholes.within, redundant)

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.passes.accesses import keeps_apart, may_change, plain_access
+from simlayout.machine.ptx.passes.alike import Alike
 from simlayout.machine.ptx.passes.def_use import defined, instructions
 from simlayout.machine.ptx.passes.flow import Flow
 from simlayout.machine.ptx.passes.known import Known
@@ -48,16 +49,16 @@ class _Had(NamedTuple):
 _State = dict[_Piece, _Had]
 
 
-def redundant_accesses(function: syntax.Function, known: Known, unread: Set[int]) -> dict[int, set[int]]:
+def redundant_accesses(function: syntax.Function, known: Known, alike: Alike, unread: Set[int]) -> dict[int, set[int]]:
     """{id of such a load or store of a function: the ids of those that gave a load's value}. known: what is known of its
-    registers; unread: the ids of loads that are not executed.
+    registers; alike: which of them are the same in all lanes; unread: the ids of loads that are not executed.
 
     >>> from simlayout.machine.ptx.parser.grammar import parse
     >>> text = ".version 9.0 .target sm_90 .address_size 64 .entry k() { .reg .b32 %r<5>;\\nst.shared.b32 [%r1], %r2;\\n"
     >>> text += "shfl.sync.bfly.b32 %r3, %r2, 1, 31, -1;\\nld.shared.b32 %r4, [%r1];\\nadd.u32 %r4, %r4, %r3;\\n"
     >>> text += "st.shared.b32 [%r1], %r4;\\nbar.sync 0;\\nld.shared.b32 %r4, [%r1];\\nst.global.b32 [0], %r4; ret; }"
     >>> function = parse(text).functions["k"]
-    >>> gone = redundant_accesses(function, Known(function), set())
+    >>> gone = redundant_accesses(function, Known(function), Alike(function), set())
     >>> [statement.text for statement in function.body if id(statement) in gone]
     ['st.shared.b32 [%r1], %r2;', 'ld.shared.b32 %r4, [%r1];']
     """
@@ -66,7 +67,7 @@ def redundant_accesses(function: syntax.Function, known: Known, unread: Set[int]
         return {}
     flow = Flow.of(function)
     loads = _loads(flow, {block: [*_events(part, places)] for block, part in flow.blocks.items()})
-    return loads | dict.fromkeys(_replaced(flow, places, loads, known), set())
+    return loads | dict.fromkeys(_replaced(flow, places, loads, alike), set())
 
 
 class _Places:
@@ -150,11 +151,13 @@ def _go_past(event, state):
         state.update(dict.fromkeys(event.pieces, event.had))
 
 
-def _replaced(flow, places, gone, known):
+def _replaced(flow, places, gone, alike):
     """The ids of stores that another one in their basic block replaces. gone: those of loads that are left out."""
     found = [(id(store), block, exchanges) for block, part in flow.blocks.items()
              for store, exchanges in _pairs(part, places, gone)]
-    parted = flow.parted(known.uniform) if any(exchanges for *_, exchanges in found) else set()
+    parted = set()
+    if any(exchanges for *_, exchanges in found):
+        parted.update(*(region for _, region in flow.regions(lambda branch: alike(branch, branch.guard))))
     return {store for store, block, exchanges in found if not exchanges or block not in parted}
 
 
