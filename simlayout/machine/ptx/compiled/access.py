@@ -209,6 +209,16 @@ def get(to, at, behind_it, size, lanes):
 
 
 @within
+def get_matrix(to, at, m, transposed):
+    """Loads what each lane has of matrix m into a row, as of `of_matrix`."""
+    for i in range(LANES):
+        if transposed:
+            to[i] = load_16(of_matrix(at, m, True, i, 0)) | load_16(of_matrix(at, m, True, i, 1)) << U64(16)
+        else:
+            to[i] = load_32(of_matrix(at, m, False, i, 0))
+
+
+@within
 def put(row, at, behind_it, size, lanes):
     """Stores an element of `size` bytes per lane of a row; as `get`."""
     if size == 4:

@@ -25,7 +25,10 @@ GLOBAL, SHARED, LOCAL, PARAMETERS = range(4)
 """Spaces of loads and stores; generic addresses are tried as global ones."""
 
 _SPACES = {"global": GLOBAL, "const": GLOBAL, "": GLOBAL, "shared": SHARED, "local": LOCAL, "param": PARAMETERS}
-_EXTENDED, _CUT = {"s8": 1, "s16": 2, "s32": 3}, {8: 4, 16: 5, 32: 6}
+AS_IT_IS, FROM_S8, FROM_S16, FROM_S32, CUT_TO_8, CUT_TO_16, CUT_TO_32, NEGATED = range(8)
+"""How a source is read: extended with its sign, or cut, from or to so many bits; or a predicate that is negated."""
+
+_EXTENDED, _CUT = {"s8": FROM_S8, "s16": FROM_S16, "s32": FROM_S32}, {8: CUT_TO_8, 16: CUT_TO_16, 32: CUT_TO_32}
 _INTEGERS = {f"{kind}{bits}" for kind in "bus" for bits in (8, 16, 32, 64)}
 MOST_ELEMENTS = 8
 _ANY = (1 << 63) - 1
@@ -35,8 +38,8 @@ _ANY = (1 << 63) - 1
 FIELDS = ELEMENTS + MOST_ELEMENTS
 """What the table says of a step: its kind; code: of `rows.compute`, of BARRIER which one; the target of a branch or a call;
 its place in the order; the row of its guard (-1: none), and whether that is negated; the bits that a result keeps; whether
-a source is altered when it is read; the rows of two results and four sources (-1: none), and how the sources are read
-(`executor._read`). Of loads and stores the space, the bytes of an element, how many, how one is read, what is added to
+a source is altered when it is read; the rows of two results and four sources (-1: none), and how the sources are read.
+Of loads and stores the space, the bytes of an element, how many, how one is read, what is added to
 the address, the least and the last address that it may have in shared memory, whether it reads a cache of what nobody
 writes, a number that all of one line and one name have, and the rows of the elements; of JOIN and SPLIT, at SIZE, the bits
 of the low part. Of MATRICES the code says whether they are transposed, and the count how many there are; of PRODUCT the
@@ -187,11 +190,11 @@ def _kept(bits):
 
 def _how(place):
     if place.negated:
-        return 7
+        return NEGATED
     if place.type in _EXTENDED:
         return _EXTENDED[place.type]
     width = width_of(place.type)
-    return _CUT[width] if place.held > width and width in _CUT else 0
+    return _CUT[width] if place.held > width and width in _CUT else AS_IT_IS
 
 
 def _memory(row, move):
@@ -203,7 +206,7 @@ def _memory(row, move):
     row[SPACE], row[SIZE], row[COUNT] = _SPACES[move.space], move.size, len(move.elements)
     row[FIRST], row[LAST] = (0, _ANY) if move.within is None else (
         move.within.first, move.within.end - move.size * len(move.elements))
-    row[HOW], row[KEEP] = _EXTENDED.get(first.type, 0), _kept(first.held)
+    row[HOW], row[KEEP] = _EXTENDED.get(first.type, AS_IT_IS), _kept(first.held)
     for i, place in enumerate(move.elements):
         row[ELEMENTS + i] = -1 if place.row is None else place.row
     if any(place.held != first.held for place in move.elements):

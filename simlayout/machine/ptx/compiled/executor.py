@@ -6,11 +6,12 @@ What a number stands for is said in `encode` and `held`. A row of registers is a
 import numpy as np
 
 from simlayout.jit import within
-from simlayout.machine.ptx.compiled.access import fine, get, locate, matrices_are_fine, note, of_matrix, put
+from simlayout.machine.ptx.compiled.access import fine, get, get_matrix, locate, matrices_are_fine, note, put
 from simlayout.machine.ptx.compiled.calls import enter, leave, pass_on
 from simlayout.machine.ptx.compiled.doubts import DOUBTFUL, SAME, SURE, UNWRITTEN
 from simlayout.machine.ptx.compiled.encode import (
     ALTERED,
+    AS_IT_IS,
     BARRIER,
     BRANCH,
     CALL,
@@ -18,12 +19,18 @@ from simlayout.machine.ptx.compiled.encode import (
     COMPUTE,
     COPIES,
     COUNT,
+    CUT_TO_8,
+    CUT_TO_16,
+    CUT_TO_32,
     ELEMENTS,
     EXCHANGE,
     EXIT,
     FIELDS,
     FIRST,
     FLIP,
+    FROM_S8,
+    FROM_S16,
+    FROM_S32,
     GUARD,
     HOW,
     HOW_A,
@@ -80,7 +87,7 @@ from simlayout.machine.ptx.compiled.held import (
     WHO,
     WHO_EACH,
 )
-from simlayout.machine.ptx.compiled.pointers import behind, call, i64s, load_16, load_32, u64s
+from simlayout.machine.ptx.compiled.pointers import behind, call, i64s, u64s
 from simlayout.machine.ptx.compiled.rows import LANES, compute
 from simlayout.machine.ptx.lowering.program import ROOM
 
@@ -90,29 +97,28 @@ _ZERO, _ONES = U64(0), U64(0xFFFFFFFFFFFFFFFF)
 
 @within
 def _read(source, how, room):
-    """The row that has what a source is read as: the row itself, or row `room`, which then has it extended with its sign
-    from 8, 16 or 32 bits, cut to as many, or negated."""
-    if how == 0:
+    """The row that has what a source is read as (see `encode`): the row itself, or row `room`, which then has that."""
+    if how == AS_IT_IS:
         return source
-    if how == 3:
+    if how == FROM_S32:
         for i in range(LANES):
             room[i] = U64(I64(np.int32(source[i])))
-    elif how == 6:
+    elif how == CUT_TO_32:
         for i in range(LANES):
             room[i] = source[i] & U64(0xFFFFFFFF)
-    elif how == 1:
+    elif how == FROM_S8:
         for i in range(LANES):
             room[i] = U64(I64(np.int8(source[i])))
-    elif how == 2:
+    elif how == FROM_S16:
         for i in range(LANES):
             room[i] = U64(I64(np.int16(source[i])))
-    elif how == 4:
+    elif how == CUT_TO_8:
         for i in range(LANES):
             room[i] = source[i] & U64(0xFF)
-    elif how == 5:
+    elif how == CUT_TO_16:
         for i in range(LANES):
             room[i] = source[i] & U64(0xFFFF)
-    else:
+    else:                                                # NEGATED
         for i in range(LANES):
             room[i] = source[i] ^ U64(1)
     return room
@@ -289,15 +295,8 @@ def execute(w, at, limit, patience, mask, held, steps, common):
                     break
             note(a, step[OFFSET], SHARED, part, at, common)
             for m in range(step[COUNT]):
-                if step[ELEMENTS + m] < 0:
-                    continue
-                element = behind(rows, LANES * step[ELEMENTS + m])
-                for i in range(LANES):
-                    if step[CODE]:
-                        low, high = of_matrix(found, m, True, i, 0), of_matrix(found, m, True, i, 1)
-                        element[i] = load_16(low) | load_16(high) << U64(16)
-                    else:
-                        element[i] = load_32(of_matrix(found, m, False, i, 0))
+                if step[ELEMENTS + m] >= 0:
+                    get_matrix(behind(rows, LANES * step[ELEMENTS + m]), found, m, step[CODE])
         elif kind == EXCHANGE:
             exchange(step[CODE], step[FLIP], a, behind(rows, LANES * step[B]), behind(rows, LANES * step[C]), result, room)
             if step[CODE] != SYNC:
