@@ -232,6 +232,7 @@ def test_atomics_race_with_plain_accesses_that_no_barrier_orders(monkeypatch, fi
 FILLED = "@%p1 st.shared.u32 [s], %r1; bar.sync 0; "
 ONE_WARP, OTHER_WARP, SECOND_CTA = ("setp.lt.u32 %p2, %r1, 32; ", "setp.ge.u32 %p2, %r1, 32; ", "setp.eq.u32 %p2, %r2, 1; ")
 OWN = "mul.wide.u32 %d3, %r1, 4; add.u64 %d4, %d1, %d3; "
+BARRIERS = "mov.u32 %r7, 0; MANY: bar.sync 0; add.u32 %r7, %r7, 1; setp.lt.u32 %p2, %r7, 33000; @%p2 bra MANY; "
 
 
 @pytest.mark.parametrize("first, between, then, ctas, told", [
@@ -243,6 +244,7 @@ OWN = "mul.wide.u32 %d3, %r1, 4; add.u64 %d4, %d1, %d3; "
     (FILLED + ONE_WARP + "@%p2 ld.shared.u32 %r8, [s];", "bar.warp.sync -1;", "@%p2 red.shared.add.u32 [s], 1;", 1, False),
     (FILLED + "red.shared.add.u32 [s], 1;", "bar.warp.sync -1;" + OTHER_WARP, "@%p2 ld.shared.u32 %r8, [s];", 1, True),
     (FILLED + OTHER_WARP + "@%p2 red.shared.add.u32 [s], 1;", "bar.warp.sync -1;", "@%p2 ld.shared.u32 %r8, [s];", 1, False),
+    (FILLED + BARRIERS + "@%p1 ld.shared.u32 %r8, [s];", "bar.sync 0;", "red.shared.add.u32 [s], 1;", 1, False),
     ("@%p1 ld.global.u32 %r8, [%d1];", "", "red.global.add.u32 [%d1], 1;", 1, True),
     ("@%p1 ld.global.u32 %r8, [%d1];", "bar.sync 0;", "red.global.add.u32 [%d1], 1;", 1, False),
     (OWN + "st.global.u32 [%d4], %r1;", "", "red.global.add.u32 [%d4], 1;", 1, False),
