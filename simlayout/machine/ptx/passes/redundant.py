@@ -5,9 +5,9 @@ Seen in the SASS of ptxas 13.0. A load goes if on all ways to it the same load, 
 nothing between may change shared memory, or order it: no other store to it, not even of the same base, no atomic on it,
 copy, barrier or fence, and no call, of which division makes some. Exchanges of lanes, loads, accesses of global memory and
 branches change nothing. What has been stored is forgotten where a loop begins, what has been loaded is not. A store goes if
-the next access of shared memory in its basic block that stays is a store to the same place; where lanes may have parted,
-an exchange of lanes between the two keeps it, as there ptxas puts a WARPSYNC ahead of the exchange. Of three stores to
-a place, the third behind a barrier, all stay.
+the next access of shared memory in its basic block that stays is a store to the same place; where lanes may have parted, by
+what `alike` says of branches, an exchange of lanes between the two keeps it, as there ptxas puts a WARPSYNC ahead of the
+exchange. Of three stores to a place, the third behind a barrier, all stay.
 
 A thread that keeps its own elements in shared memory does so: it stores them, exchanges sums with the lanes of its warp, and
 loads them again.
