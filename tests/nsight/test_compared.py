@@ -13,7 +13,7 @@ from ncu_reports import REPORTS, recorded, unpacked
 
 from cuda_kernels.conformance.foreign import ROWS
 from simlayout import ptx
-from simlayout.cli.run_answer import accesses_of
+from simlayout.cli.run_ptx import accesses_of
 from simlayout.cli.text import json_text
 from simlayout.errors import SimlayoutError
 from simlayout.nsight.compared import DIFFERENT, EQUAL, MISREAD, NOT_COMPARED, compare
