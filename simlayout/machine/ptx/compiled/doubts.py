@@ -44,7 +44,7 @@ are noted (`Doubts.unwritten`, `Doubts.doubted`)."""
 def shared_load(cells, total, lanes, who, wrote, read):
     """SURE of a load that is no part of a race, DOUBTFUL of one that may be, UNWRITTEN of one of what nobody wrote; notes
     that its lanes have read."""
-    how, now = SURE, _now(True, who)
+    how, now = SURE, now_of(True, who)
     for i in range(LANES):
         if not lanes[i]:
             continue
@@ -67,7 +67,7 @@ def shared_load(cells, total, lanes, who, wrote, read):
 @within
 def global_load(cells, cached, total, lanes, who, wrote, read):
     """As `shared_load`, of global memory, which is written before anybody writes. cached: as of `encode`."""
-    how, now = SURE, _now(False, who)
+    how, now = SURE, now_of(False, who)
     for i in range(LANES):
         if not lanes[i]:
             continue
@@ -95,7 +95,7 @@ def store(shared, step, rows, at, cells, lanes, who, wrote, read, by):
     DOUBTFUL where it may race; notes that its lanes have written. step: of the table; rows: the registers; row `at` has
     where in this process the addresses are, at which nothing is stored yet."""
     total, like = step[SIZE] * step[COUNT], U32(step[LIKE])
-    how, now = SURE, _now(shared, who)
+    how, now = SURE, now_of(shared, who)
     wrong, mixed = U32(0), U32(0)                        # a bit for each lane that may race, or overwrites something else
     for i in range(LANES):
         if not lanes[i]:
@@ -136,8 +136,8 @@ def store(shared, step, rows, at, cells, lanes, who, wrote, read, by):
 @within
 def write(shared, cells, total, lanes, who, wrote, read, by, goes_on):
     """SURE of a write of shared or global memory that is no part of a race, DOUBTFUL of one that may be, whatever it writes;
-    notes that its lanes have written, or, where that goes on, that they do until they have `landed`."""
-    how, now = SURE, _now(shared, who)
+    notes that its lanes have written, or, where that goes on, that they do until it has landed."""
+    how, now = SURE, now_of(shared, who)
     for i in range(LANES):
         if not lanes[i]:
             continue
@@ -155,29 +155,19 @@ def write(shared, cells, total, lanes, who, wrote, read, by, goes_on):
 
 
 @within
-def landed(cells, total, lanes, who, wrote):
-    """A copy to shared memory is no longer on its way: its lanes have written now."""
-    now = _now(True, who)
+def mark(cells, total, lanes, who, marks, when):
+    """Lanes have written, or read. when: as of `now_of`; or ALL, which is the mark of whoever does so for a while."""
     for i in range(LANES):
         if lanes[i]:
             for cell in cells_of(cells, i, total, who):
-                wrote[cell] = by_thread(now, who[FIRST] + i)
-
-
-@within
-def goes_on_reading(cells, total, lanes, who, read):
-    """Lanes read global memory for a while."""
-    for i in range(LANES):
-        if lanes[i]:
-            for cell in cells_of(cells, i, total, who):
-                read[cell] = ALL
+                marks[cell] = by_thread(when, who[FIRST] + i)
 
 
 @within
 def update(shared, cells, total, lanes, who, wrote, read, updated):
     """SURE of an atomic of shared or global memory that is no part of a race with plain accesses, DOUBTFUL of one that may
     be, UNSURE of one of shared memory that nobody wrote; notes that its warp has updated that."""
-    how, now = SURE, _now(shared, who)
+    how, now = SURE, now_of(shared, who)
     for i in range(LANES):
         if not lanes[i]:
             continue
@@ -194,7 +184,7 @@ def update(shared, cells, total, lanes, who, wrote, read, updated):
 @within
 def updated_in(shared, cells, total, lanes, who, updated):
     """DOUBTFUL of a load or store of shared or global memory that may race with an atomic, else SURE."""
-    now = _now(shared, who)
+    now = now_of(shared, who)
     for i in range(LANES):
         if lanes[i]:
             mine = by_thread(now, who[FIRST] + i)
@@ -214,7 +204,7 @@ def cells_of(cells, i, total, who):
 # ---- what marks say --------------------------------------------------------------------------------------------------
 
 @within
-def _now(shared, who):
+def now_of(shared, who):
     """When a warp does something now."""
     return in_shared(who[INTERVAL], who[SYNCED]) if shared else in_global(who[CTA], who[INTERVAL])
 

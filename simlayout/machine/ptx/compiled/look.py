@@ -8,13 +8,14 @@ from simlayout.machine.ptx.compiled.doubts import (
     SURE,
     UNWRITTEN,
     global_load,
-    goes_on_reading,
-    landed,
+    mark,
+    now_of,
     shared_load,
     update,
     updated_in,
     write,
 )
+from simlayout.machine.ptx.compiled.marks import ALL
 
 _NAMES = "READS WRITES COPIES LANDS UPDATES COPIED GLOBAL_READS GLOBAL_WRITES GLOBAL_UPDATES".split()
 READS, WRITES, COPIES, LANDS, UPDATES, COPIED, GLOBAL_READS, GLOBAL_WRITES, GLOBAL_UPDATES = range(len(_NAMES))
@@ -38,13 +39,13 @@ def look(what, places, nbytes, lanes, who, tables):
         if what == UPDATES or what == GLOBAL_UPDATES:
             how = max(how, update(shared, cells, nbytes, lanes, who, wrote, read, updated))
         elif what == LANDS:
-            landed(cells, nbytes, lanes, who, wrote)
+            mark(cells, nbytes, lanes, who, wrote, now_of(shared, who))
         else:
             if what == READS:
                 how = max(how, shared_load(cells, nbytes, lanes, who, wrote, read))
             elif what == COPIED:
                 how = max(how, global_load(cells, np.int64(0), nbytes, lanes, who, wrote, read))
-                goes_on_reading(cells, nbytes, lanes, who, read)
+                mark(cells, nbytes, lanes, who, read, ALL)
             elif what == GLOBAL_READS:
                 how = max(how, global_load(cells, np.int64(1), nbytes, lanes, who, wrote, read))
             else:

@@ -46,9 +46,6 @@ class _Had(NamedTuple):
     base: str
 
 
-_State = dict[_Piece, _Had]
-
-
 def redundant_accesses(function: syntax.Function, known: Known, alike: Alike, unread: Set[int]) -> dict[int, set[int]]:
     """{id of such a load or store of a function: the ids of those that gave a load's value}. known: what is known of its
     registers; alike: which of them are the same in all lanes; unread: the ids of loads that are not executed.
