@@ -79,7 +79,7 @@ def _executed(kernel, problem, seed):
 
 def _report(kernel, problem, traced):
     """What `--json` holds."""
-    from simlayout.machine.engine.worst import worst_of
+    from simlayout.machine.engine.patterns import worst_of
 
     worst = worst_of(traced.patterns)
     lines = [{**line.as_dict(), "worst": worst[place].as_dict() if (place := (line.file, line.line)) in worst else None}

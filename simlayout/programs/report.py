@@ -9,7 +9,7 @@ from time import perf_counter
 
 from simlayout.excess import WithExcess
 from simlayout.machine.engine.listing import FOOT, line_text
-from simlayout.machine.engine.worst import Worst, worst_of
+from simlayout.machine.engine.patterns import Worst, worst_of
 from simlayout.machine.hazards.kinds import Hazard
 from simlayout.programs.device import Launched
 from simlayout.programs.mend import Mend, mends

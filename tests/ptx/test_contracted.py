@@ -14,7 +14,7 @@ from tiers import given_few
 from simlayout import ptx
 from simlayout.machine.ptx.parser.grammar import parse
 from simlayout.machine.ptx.passes.contracted import contracted
-from simlayout.machine.ptx.passes.marks import without_marks
+from simlayout.machine.ptx.passes.flow import without_marks
 from simlayout.machine.ptx.syntax import Instruction, Register
 
 NUMBERS = np.random.default_rng(3).uniform(0.5, 2, LOADS) * [1, -1, 1, 1, -1, 1, -1, 1]

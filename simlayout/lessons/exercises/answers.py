@@ -11,7 +11,7 @@ from simlayout.algebra.composed import Layer
 from simlayout.errors import HazardError, SimlayoutError
 from simlayout.hardware import analyze
 from simlayout.lessons.exercises.said import Said
-from simlayout.machine.engine.worst import worst_of
+from simlayout.machine.engine.patterns import worst_of
 from simlayout.proofs import verify
 from simlayout.testing import assert_bijective, assert_conflict_free
 from simlayout.testing.conflicts import Subject, meeting

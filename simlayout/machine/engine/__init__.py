@@ -6,6 +6,6 @@
     barriers, mbarriers                what warps wait at
     copies, bulk, bulk_places          cp.async; TMA and other bulk copies, and what they read and write
     matrices, wmma, warpgroup          ldmatrix and mma; wmma; wgmma
-    trace, listing                     what a run did, as counts and beside its source; tags, patterns, sectors, worst: parts
+    trace, listing                     what a run did, as counts and beside its source; tags, patterns, sectors: parts
     events                             what those are told who watch a run
 """

@@ -2,7 +2,7 @@
 
     def_use, order, flow, known        registers, basic blocks, and what the values of registers may be
     accesses, arrays                   which statements access shared memory, and which array
-    wrapped, marks                     calls of small functions are put in place, labels that nothing names are left out
+    wrapped                            calls of small functions are put in place
     unrolled, rounds                   loops of a plain number of rounds are written out, as ptxas unrolls them
     made                               what ptxas does then, in its order: unread, redundant, joined (with halves,
                                        alignments and loads_ahead), gates (with ends), once, chosen, contracted, sunk;

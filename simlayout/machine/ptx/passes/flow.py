@@ -1,10 +1,11 @@
 """The basic blocks of a function's statements, where each may lead, and where the lanes of a warp may have parted."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from simlayout.machine.ptx import syntax
+from simlayout.machine.ptx.passes.def_use import symbols_used
 from simlayout.machine.ptx.passes.order import blocks_in_order, loops
 
 
@@ -76,6 +77,29 @@ class Flow:
         """({block: those it may lead to, but those that only end}, {block: those that all of its ways lead to})."""
         after = {block: [to for to in self.after[block] if not _only_ends(self.blocks[to])] for block in self.order}
         return after, _always_behind(after, self.order)
+
+
+def without_marks(function: syntax.Function) -> syntax.Function:
+    """The function without labels that only mark a place: nothing branches to them. Compilers put them where a debugger's
+    tables point to, as Triton does around each function that it inlines ($L__tmp7). No basic block begins there: ptxas joins
+    a load above one with a load below, and moves what it likes past it.
+
+    >>> from simlayout.machine.ptx.parser.grammar import parse
+    >>> text = ".version 9.0 .target sm_90 .address_size 64 .entry k() { $mark: bra $on; $on: ret; }"
+    >>> function = parse(text).functions["k"]
+    >>> [getattr(statement, "opcode", statement.name) for statement in without_marks(function).body]
+    ['bra', '$on', 'ret']
+    """
+    body = function.body or ()
+    labels = {statement.name for statement in body if isinstance(statement, syntax.Label)}
+    if not labels:
+        return function
+    named = {name for statement in body for name in symbols_used(statement)}
+    for table in function.tables.values():
+        named.update(table if isinstance(table, tuple) else ())
+    if labels <= named:
+        return function
+    return replace(function, body=tuple(one for one in body if not isinstance(one, syntax.Label) or one.name in named))
 
 
 def _parts(body):
