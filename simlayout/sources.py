@@ -111,14 +111,15 @@ def _fragments():
     for fragment in FRAGMENTS.values():
         yield _of_fragment(fragment)
     for name, op in TENSOR_OPS.items():
-        if op.family == "wgmma":
-            yield _Row("fragments", "wgmma: D, and A from registers", name, wgmma_fragments.SOURCE, op.arches)
+        if op.family in ("wgmma", "wgmma.sp"):
+            yield _Row("fragments", f"{op.family}: D, and A from registers", name, wgmma_fragments.SOURCE, op.arches)
     for shape in tmem.TMEM_SHAPES:
         for way in ("ld", "st"):
             yield _Row("fragments", "tcgen05.ld and st", f"tcgen05.{way}.{shape}", tmem.SOURCE, HAVE_TCGEN05)
-    for name in sparse.SPARSE_MMAS:
-        yield _Row("fragments", "metadata of mma.sp", name, sparse.METADATA_SOURCE,
-                   arches_since((8, 9) if ".e" in name else (8, 0)), "assumed")
+    for name, op in TENSOR_OPS.items():
+        if op.sparse:
+            source = sparse.METADATA_SOURCE if op.family == "mma.sp" else sparse.WGMMA_METADATA_SOURCE
+            yield _Row("fragments", f"metadata of {op.family}", name, source, op.arches, "assumed")
 
 
 def _of_fragment(fragment):
@@ -143,8 +144,9 @@ def _operands():
         if kind.vectors_96:
             yield _Row(part, "tcgen05.mma with 96 of K", kind.name, operand_k96.SOURCE, HAVE_K96)
     for name, op in TENSOR_OPS.items():
-        if op.family == "wgmma":
-            yield _Row(part, "wavefronts in which wgmma reads them", name, wgmma.operand_wavefronts(name)[1], op.arches)
+        if op.family in ("wgmma", "wgmma.sp"):
+            source = wgmma.operand_wavefronts(name)[1]
+            yield _Row(part, f"wavefronts in which {op.family} reads them", name, source, op.arches)
 
 
 def _tensor_memory():

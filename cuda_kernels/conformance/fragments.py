@@ -21,9 +21,9 @@ from cuda_kernels.conformance.fragments_records import save
 from simlayout.errors import DeviceError
 from simlayout.files import write_whole
 from simlayout.hardware.matrix.fragments import FRAGMENTS
-from simlayout.hardware.matrix.sparse import SPARSE_MMAS
 from simlayout.hardware.matrix.wmma import WMMA_FRAGMENTS
 from simlayout.hardware.tables.mma import MMAS, QUAD_PAIR_MMAS
+from simlayout.hardware.tables.mma_sp import SPARSE_MMAS
 from simlayout.workers import workers
 
 WORKERS = 16

@@ -1,10 +1,10 @@
-"""The arithmetic of every mma.sync on a GPU, bit for bit against `simlayout.mma`.
+"""The arithmetic of every mma.sync and mma.sp on a GPU, bit for bit against `simlayout.mma`.
 
     python -m cuda_kernels.conformance.mma [--seed S] [--outputs N] [--only TEXT ...] [--json FILE] [--record FILE.npz]
 
 One warp runs one instruction on fresh random tiles of every class in `mma_cases`: registers go from global memory into
-the instruction that kernels use (`cuda_kernels.intrinsics.mma_sync`) and back. All bits must be equal, except that an f64
-NaN need only be a NaN. Exit status 1 if any result differs.
+the instruction that kernels use (`cuda_kernels.intrinsics.mma_sync`, `mma_sp` with its last selector) and back. All bits
+must be equal, except that an f64 NaN need only be a NaN. Exit status 1 if any result differs.
 """
 
 import io
@@ -15,22 +15,24 @@ from functools import lru_cache
 import numpy as np
 
 from cuda_kernels.bench.command import ended_by, recording_parser_of, where_and_when
-from cuda_kernels.conformance.mma_cases import classes, tiles
+from cuda_kernels.conformance.mma_cases import classes, stored_part, tiles
 from cuda_kernels.intrinsics import ctaid_x, tid_x, u64
 from cuda_kernels.intrinsics.instruction import Instruction, taking
-from cuda_kernels.intrinsics.mma import mma_sync
+from cuda_kernels.intrinsics.mma import mma_sp, mma_sync
 from cuda_kernels.run.device import gpu_problem
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import DeviceError, SimlayoutError
 from simlayout.files import write_whole
-from simlayout.hardware import MMAS, fragment
+from simlayout.hardware import MMAS, SPARSE_MMAS, fragment, metadata_registers
 from simlayout.hardware.tables.arch import LANES
-from simlayout.numerics import mma, rule
+from simlayout.numerics import mma, rule, tensor_op
 
 SHARES = {"f16": 100, "bf16": 100, "tf32": 100, "e4m3": 7, "e5m2": 7, "f64": 7}
 """Type of A -> how many outputs an instruction gets for one of an integer instruction."""
 
 SIGNATURE = "u64 u64 u64 u64"
+
+NAMES = [*MMAS, *SPARSE_MMAS]
 
 
 @lru_cache(None)
@@ -76,12 +78,12 @@ def _as_tuple(load, count):
 
 @lru_cache(None)
 def make_probe(name):
-    """The kernel of an mma name: CTA i, one warp, runs it on tile i. Arguments: where the registers of a, b and c are,
-    and where those of d go, lane after lane of warp after warp."""
-    op = mma_sync(name)
+    """The kernel of an mma name: CTA i, one warp, runs it on tile i. Arguments: where the registers of a, b (behind them
+    that of metadata) and c are, and where those of d go, lane after lane of warp after warp."""
+    op, of_b = _instruction(name), fragment(name, "B").registers
     loads, lane_bytes = [], []
-    for operand, kind in (("A", op.operands[0]), ("B", op.operands[0]), ("C", op.operands[-1])):
-        count = fragment(name, operand).registers
+    for operand, kind in (("A", op.operands[0]), ("B", op.operands[0]), ("C", op.results[0])):
+        count = fragment(name, operand).registers + (operand == "B" and tensor_op(name).sparse)
         loads.append(_as_tuple(load_registers(kind, count), count))
         lane_bytes.append(count * _width(kind))
     load_a, load_b, load_c = loads
@@ -90,10 +92,21 @@ def make_probe(name):
 
     def probe(a, b, c, d):
         lane = u64(32) * u64(ctaid_x()) + u64(tid_x())
-        registers = load_a(a + a_bytes * lane) + load_b(b + b_bytes * lane) + load_c(c + c_bytes * lane)
+        behind_a = load_b(b + b_bytes * lane)
+        registers = load_a(a + a_bytes * lane) + behind_a[:of_b] + load_c(c + c_bytes * lane) + behind_a[of_b:]
         store_d(d + c_bytes * lane, *op(*registers))
 
     return probe
+
+
+def _instruction(name):
+    """The intrinsic of a name."""
+    return mma_sp(name, _selector(name)) if tensor_op(name).sparse else mma_sync(name)
+
+
+def _selector(name):
+    """The last sparsity selector of a name of mma.sp."""
+    return SPARSE_MMAS[name].selectors - 1
 
 
 def raw(x):
@@ -122,9 +135,14 @@ def unpack(name, registers, dtype):
     return d
 
 
-def run_probe(name, a, b, c, gpu=True):
-    """d of an instruction on tiles of stored elements, by the kernel: on the GPU, or on the CPU machine."""
+def run_probe(name, a, b, c, metadata=None, gpu=True):
+    """d of an instruction on tiles of stored elements, by the kernel: on the GPU, or on the CPU machine. metadata: of
+    mma.sp, nibbles [tiles, m, groups]."""
     inputs = [pack(name, operand, x) for operand, x in (("A", a), ("B", b), ("C", c))]
+    if metadata is not None:
+        registers = np.array([metadata_registers(name, nibbles, _selector(name)) for nibbles in metadata])
+        of_lanes = inputs[1].reshape(len(metadata), LANES, -1), registers.view(np.uint8).reshape(len(metadata), LANES, 4)
+        inputs[1] = np.concatenate(of_lanes, axis=-1).reshape(len(metadata), -1)
     out = np.zeros(inputs[2].shape, np.uint8)
     return unpack(name, (_on_gpu if gpu else _on_machine)(name, [*inputs, out]), c.dtype)
 
@@ -166,9 +184,9 @@ def different(measured, expected):
     return differs & ~(np.isnan(measured) & np.isnan(expected)) if measured.dtype == np.float64 else differs
 
 
-def compare(name, a, b, c, labels, measured):
+def compare(name, a, b, c, labels, measured, metadata=None):
     """The Row of one instruction: D of a kernel on some tiles (`measured`) beside `simlayout.mma`."""
-    expected = mma(name, a, b, c)
+    expected = mma(name, a, b, c, metadata=metadata)
     wrong = different(measured, expected)
     first = ""
     if wrong.any():
@@ -176,6 +194,8 @@ def compare(name, a, b, c, labels, measured):
         row, col = (" ".join(f"{v:x}" for v in raw(x).reshape(-1).tolist()) for x in (a[t, m].copy(), b[t, :, n].copy()))
         first = (f"{labels[t]}: measured {raw(measured)[t, m, n]:x}, expected {raw(expected)[t, m, n]:x}; "
                  f"a {row}; b {col}; c {raw(c)[t, m, n]:x}")
+        if metadata is not None:
+            first += f"; metadata {' '.join(f'{nibble:x}' for nibble in metadata[t, m].tolist())}"
     payloads = int((raw(measured) != raw(expected)).sum() - wrong.sum())
     return Row(name, measured.size, int(wrong.sum()), payloads, rule(name).provenance.kind, first)
 
@@ -183,16 +203,18 @@ def compare(name, a, b, c, labels, measured):
 def counts(names, outputs):
     """How many tiles each instruction gets, {name: tiles}: at least one of each class, and at least `outputs` outputs of all
     instructions together."""
-    weights = {n: SHARES.get(MMAS[n].types[1], 1) for n in names}
+    ops = {n: tensor_op(n) for n in names}
+    weights = {n: SHARES.get(op.a, 1) for n, op in ops.items()}
     share = outputs / sum(weights.values())
-    return {n: max(int(-(-share * w // (MMAS[n].m * MMAS[n].n))), len(classes(n))) for n, w in weights.items()}
+    return {n: max(int(-(-share * weights[n] // (op.m * op.n))), len(classes(n))) for n, op in ops.items()}
 
 
 def selected(only):
     """The names that contain one of the texts (all without any). Raises SimlayoutError if there is none."""
-    names = [n for n in MMAS if not only or any(text in n for text in only)]
+    names = [n for n in NAMES if not only or any(text in n for text in only)]
     if not names:
-        raise SimlayoutError(f"no mma has {' or '.join(only)} in its name; the names are those of simlayout.hardware.MMAS")
+        raise SimlayoutError(f"no mma has {' or '.join(only)} in its name; the names are those of MMAS and SPARSE_MMAS in "
+                             "simlayout.hardware")
     return names
 
 
@@ -227,13 +249,16 @@ def measure(tiles_of, seed, gpu, keep):
     print(f"{'instruction':<42}{'outputs':>10}{'wrong':>8}{'payloads':>10}  rule so far", flush=True)
     for name, count in tiles_of.items():
         a, b, c, labels = tiles(name, count, seed)
-        d = run_probe(name, a, b, c, gpu)
-        row = compare(name, a, b, c, labels, d)
+        operands = {"a": a, "b": b, "c": c}
+        if tensor_op(name).sparse:
+            operands["a"], operands["metadata"] = stored_part(name, a, seed)
+        d = run_probe(name, gpu=gpu, **operands)
+        row = compare(name, labels=labels, measured=d, **operands)
         rows.append(row)
         print(f"{name:<42}{row.outputs:>10}{row.wrong:>8}{row.payloads:>10}  {row.rule}  {row.first}".rstrip(), flush=True)
         if keep:
             few = slice(0, len(set(labels)))
-            arrays |= {f"{name}/{letter}": raw(x[few].copy()) for letter, x in zip("abcd", (a, b, c, d))}
+            arrays |= {f"{name}/{word}": raw(x[few].copy()) for word, x in {**operands, "d": d}.items()}
     return rows, arrays
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from simlayout.algebra.dtypes import TYPES
+from simlayout.hardware import sparse_mma, stored_columns
 from simlayout.numerics import tensor_op
 from simlayout.numerics.formats import FORMATS, exact
 
@@ -230,8 +231,9 @@ def classes(name):
 
 
 def tiles(name, count, seed):
-    """Operands for an instruction: a [count, m, k], b [count, k, n], c [count, m, n], as `simlayout.mma` takes them, and
-    the class of each tile, str [count]. Classes take turns; the same seed gives the same tiles.
+    """Operands for an instruction: a [count, m, k], b [count, k, n], c [count, m, n], as `simlayout.mma` takes them (of
+    mma.sp once `stored_part` has made its a), and the class of each tile, str [count]. Classes take turns; the same seed
+    gives the same tiles.
 
     >>> a, b, c, labels = tiles("m16n8k16.f32.f16.f16.f32", 40, seed=1)
     >>> a.shape, b.dtype, c.dtype, labels[:2].tolist()
@@ -249,6 +251,18 @@ def tiles(name, count, seed):
         for room, element, x in zip(operands, draw.types, values):
             room[mine] = _stored(element, x)
     return *operands, labels
+
+
+def stored_part(name, a, seed):
+    """(the stored half of each row of a, [count, m, k / 2], its metadata, uint8 [count, m, groups]) for an mma.sp or a
+    wgmma.sp. Any legal half of each group is stored, in every other tile the same ones of both halves of k, so that they
+    may cancel. The metadata of every third tile is then changed to any nibbles at all."""
+    mma, generator = sparse_mma(name), np.random.default_rng([seed, 1])
+    metadata = generator.choice(np.array(list(mma.pattern.codes.values()), np.uint8), (len(a), mma.m, mma.groups))
+    metadata[::2, :, mma.groups // 2:] = metadata[::2, :, :mma.groups // 2]
+    stored = np.take_along_axis(a, stored_columns(metadata, mma.pattern.name), axis=2)
+    metadata[2::3] = generator.integers(0, 16, metadata[2::3].shape)
+    return stored, metadata
 
 
 def _stored(element, x):

@@ -52,7 +52,7 @@ from cuda_kernels.intrinsics.mbarrier import (
 )
 from cuda_kernels.intrinsics.mma import (
     mma_m16n8k8_f32_f16_f16_f32 as mma_m16n8k8_f32_f16_f16_f32, mma_m16n8k16_f16_f16_f16_f16 as mma_m16n8k16_f16_f16_f16_f16,
-    mma_m16n8k16_f32_f16_f16_f32 as mma_m16n8k16_f32_f16_f16_f32, mma_sync as mma_sync
+    mma_m16n8k16_f32_f16_f16_f32 as mma_m16n8k16_f32_f16_f16_f32, mma_sp as mma_sp, mma_sync as mma_sync
 )
 from cuda_kernels.intrinsics.plain import (
     ld_global_b8 as ld_global_b8, ld_global_b32 as ld_global_b32, ld_global_b64 as ld_global_b64,

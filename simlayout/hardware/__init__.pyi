@@ -16,9 +16,8 @@ from simlayout.hardware.matrix.scale_factors import (
 )
 from simlayout.hardware.matrix.scaled_mma import ScaleSource as ScaleSource
 from simlayout.hardware.matrix.sparse import (
-    SPARSE_MMAS as SPARSE_MMAS, SparseMma as SparseMma, compress as compress, expand as expand,
-    metadata_nibbles as metadata_nibbles, metadata_registers as metadata_registers, sparse_metadata as sparse_metadata,
-    sparse_mma as sparse_mma, stored_columns as stored_columns
+    compress as compress, expand as expand, metadata_nibbles as metadata_nibbles, metadata_registers as metadata_registers,
+    sparse_metadata as sparse_metadata, sparse_mma as sparse_mma, stored_columns as stored_columns
 )
 from simlayout.hardware.matrix.sparse_tmem import MetadataInTmem as MetadataInTmem
 from simlayout.hardware.matrix.tma import TensorMap as TensorMap
@@ -33,6 +32,9 @@ from simlayout.hardware.tables.instructions import (
 )
 from simlayout.hardware.tables.mma import (
     MMAS as MMAS, QUAD_PAIR_MMAS as QUAD_PAIR_MMAS, Mma as Mma, QuadPairMma as QuadPairMma, mma_of as mma_of
+)
+from simlayout.hardware.tables.mma_sp import (
+    SPARSE_MMAS as SPARSE_MMAS, SparseMma as SparseMma, SparseWgmma as SparseWgmma
 )
 from simlayout.hardware.tables.provenance import Provenance as Provenance
 from simlayout.hardware.tables.rates import MMA_RATES as MMA_RATES, MmaRate as MmaRate, mma_clocks as mma_clocks

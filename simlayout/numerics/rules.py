@@ -7,6 +7,7 @@ from simlayout.arguments import typed
 from simlayout.errors import InstructionError
 from simlayout.hardware.tables.arch import ARCHES, DEFAULT_ARCH, Arch, arch_of
 from simlayout.hardware.tables.mma import MMAS
+from simlayout.hardware.tables.mma_sp import SPARSE_MMAS
 from simlayout.hardware.tables.provenance import Provenance
 from simlayout.hardware.tables.tensor_ops import tensor_op
 
@@ -16,7 +17,7 @@ ZERO_EXPONENT = -133
 
 @dataclass(frozen=True)
 class Rule:
-    """How one instruction computes d = c + sum over k of a[k] b[k].
+    """How one instruction computes d = c + sum over k of a[k] b[k]; where A is sparse, over the k whose a is stored.
 
     kind:
       "fused": a step adds its products to c at once. Products are exact and keep the exponent ea + eb (they are not
@@ -41,21 +42,28 @@ class Rule:
     provenance: Provenance
 
 
+_H200 = "one NVIDIA H200 (driver 580.159, CUDA 13.0), 2026-11-"
+
+SPARSE_WGMMA = tuple(f"wgmma.sp.m64n{n}{kind}" for n in (8, 64, 256) for kind in (
+    "k32.f32.f16.f16", "k32.f16.f16.f16", "k32.f32.bf16.bf16", "k16.f32.tf32.tf32", "k64.f32.e4m3.e5m2", "k64.f32.e5m2.e4m3",
+    "k64.f16.e4m3.e4m3", "k64.s32.s8.u8", "k64.s32.u8.s8.satfinite"))
+"""The wgmma.sp that were measured: each type of A, of B and of D, at three widths."""
+
 _CAMPAIGNS = (
-    # outputs compared bit for bit on an sm_90 GPU, none wrong; of which instructions; with what reservation
+    # outputs compared bit for bit on an sm_90 GPU, none wrong; of which instructions; with what reservation; on which day
     (6_800_000, ("wgmma.m64n8k16.f32.f16.f16", "wgmma.m64n8k16.f16.f16.f16", "wgmma.m64n8k16.f32.bf16.bf16",
                  "wgmma.m64n8k8.f32.tf32.tf32", "wgmma.m64n8k32.f32.e4m3.e4m3"),
-     ", NaN bits included, together with 8 of mma.sync"),
-    (20_006_720, tuple(MMAS), ", NaN bits included but for some payloads of f64"),
+     ", NaN bits included, together with 8 of mma.sync", 21),
+    (20_006_720, tuple(MMAS), ", NaN bits included but for some payloads of f64", 21),
+    (8_002_048, tuple(SPARSE_MMAS), ", NaN bits included", 30),
+    (12_926_976, SPARSE_WGMMA, ", NaN bits included", 30),
 )
 """What was measured. Whoever measures more adds a row; nothing else changes."""
 
-_H200 = "one NVIDIA H200 (driver 580.159, CUDA 13.0), 2026-11-21"
-
 MEASURED = {
     name: Provenance("measured", f"none of {outputs:,} outputs wrong, of {len(names)} instruction{'s' * (len(names) > 1)}"
-                     f"{note}; {_H200}", outputs)
-    for outputs, names, note in _CAMPAIGNS for name in names
+                     f"{note}; {_H200}{day}", outputs)
+    for outputs, names, note, day in _CAMPAIGNS for name in names
 }
 """The sm_90 instructions whose results were compared with the hardware's, and how many."""
 
@@ -99,6 +107,9 @@ _TABLE = (
     ("mma.sync", ("f64",), _ALL, "fma", None, None, None, _FMA),
 )
 
+_DENSE = {"mma.sp": "mma.sync", "wgmma.sp": "wgmma"}
+"""Families with a sparse A, and those whose rules they follow."""
+
 
 @typed(InstructionError)
 @lru_cache(None)
@@ -118,8 +129,10 @@ def rule(name: str, arch: str | Arch = DEFAULT_ARCH) -> Rule:
     """
     op, chip = tensor_op(name, arch), arch_of(arch).name
     for family, inputs, arches, kind, step, fraction_bits, kept_bits, source in _TABLE:
-        if family == op.family and op.a in inputs and chip in arches:
+        if family == _DENSE.get(op.family, op.family) and op.a in inputs and chip in arches:
+            if op.family in _DENSE and kind != "integer":
+                source = Provenance("assumed", f"as the dense product of as many elements as are stored: {source}")
             source = MEASURED.get(name, source) if chip == DEFAULT_ARCH else source
-            return Rule(kind, min(step or op.k, op.k), fraction_bits, kept_bits, source)
+            return Rule(kind, min(step or op.stored, op.stored), fraction_bits, kept_bits, source)
     raise AssertionError(f"{name} on {chip} is in the table of instructions and not in that of rules")
 

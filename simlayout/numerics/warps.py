@@ -1,4 +1,4 @@
-"""mma.sync as warps execute it: from the registers of A, B and C to those of D."""
+"""mma.sync and mma.sp as warps execute them: from the registers of A, B and C to those of D."""
 
 from dataclasses import replace
 from functools import cached_property, lru_cache
@@ -8,10 +8,11 @@ import numpy as np
 from simlayout.algebra.dtypes import TYPES
 from simlayout.arguments import typed
 from simlayout.errors import InstructionError
-from simlayout.hardware import fragment
+from simlayout.hardware import fragment, sparse_metadata
 from simlayout.hardware.tables.arch import DEFAULT_ARCH, LANES, Arch
 from simlayout.hardware.tables.tensor_ops import tensor_op
 from simlayout.numerics.arithmetic import by_numpy, compiled_functions
+from simlayout.numerics.product import multiplied
 from simlayout.numerics.rules import rule
 
 
@@ -71,7 +72,7 @@ class WarpMma:
 
     def _by_numpy(self, words):
         n, fragments, places = len(words), self._fragments, self._places
-        a, b = (self._elements(words[:, first:first + f.registers], f).take(place, axis=1).swapaxes(0, 1)[None]
+        a, b = (_elements(words[:, first:first + f.registers], f).take(place, axis=1).swapaxes(0, 1)[None]
                 for first, f, place in zip(self._first, fragments[:2], places))
         start = words[:, self._first[2]:].view(TYPES[self.op.c].plain).reshape(n, -1).take(places[2], axis=1)
         if self._turned:
@@ -91,16 +92,48 @@ class WarpMma:
         a, b, c, d = map(_places, self._fragments)
         return a.T, b, c.T if self._turned else c, (d.T if self._turned else d).reshape(-1).argsort()
 
-    def _elements(self, words, f):
-        """Words [n, registers, 32] as elements [n, all of the fragment], as `arithmetic` takes A and B."""
-        bits = TYPES[f.dtype].bits
-        if bits < 8:
-            words = (words[..., None] >> np.arange(0, 32, bits, dtype=np.uint32) & ((1 << bits) - 1)).astype(np.uint8)
-        return np.ascontiguousarray(words).reshape(len(words), -1).view(TYPES[f.dtype].operand)
-
     def _each(self, f):
         """Elements of a fragment in a word."""
         return 8 * self.word.itemsize // TYPES[f.dtype].bits
+
+
+class WarpSparseMma:
+    """One mma.sp with one sparsity selector, for any number of warps; `warp_mma` makes it.
+
+    word: uint32. registers: of A, B, C and D, per lane.
+    """
+
+    word = np.dtype(np.uint32)
+
+    def __init__(self, name: str, arch: str | Arch, selector: int):
+        self.op, self.rule = tensor_op(name, arch), rule(name, arch)
+        self._a, self._b, self._c, self._d = (fragment(name, operand) for operand in "ABCD")
+        self.registers = tuple(f.registers for f in (self._a, self._b, self._c, self._d))
+        brings = sparse_metadata(name, selector)
+        lane, nibble = np.nonzero(brings[..., 0] >= 0)
+        in_order = np.lexsort(brings[lane, nibble].T[::-1])
+        self._lane, self._shift = lane[in_order], 4 * nibble[in_order].astype(np.uint32)
+
+    def __call__(self, words: np.ndarray) -> np.ndarray:
+        """words: uint32 [n, registers of A, then of B, of C, and one of metadata, 32].
+
+        Returns those of D, [n, registers, 32]."""
+        words = np.ascontiguousarray(words, self.word)
+        of_a, of_b, of_c, of_metadata = np.split(words, np.cumsum(self.registers[:3]), axis=1)
+        a, b, c = (_elements(part, f).take(_places(f), axis=1)
+                   for part, f in ((of_a, self._a), (of_b, self._b), (of_c, self._c)))
+        metadata = (of_metadata[:, 0, self._lane] >> self._shift & 15).reshape(len(words), self.op.m, -1)
+        d = multiplied(self.op, self.rule, a, b, c.view(TYPES[self.op.c].plain), metadata)
+        at = _places(self._d).reshape(-1).argsort()
+        return d.reshape(len(words), -1).take(at, axis=1).view(self.word).reshape(len(words), -1, LANES)
+
+
+def _elements(words, f):
+    """Words [n, registers, 32] as elements [n, all of the fragment], as `arithmetic` takes A and B."""
+    bits = TYPES[f.dtype].bits
+    if bits < 8:
+        words = (words[..., None] >> np.arange(0, 32, bits, dtype=np.uint32) & ((1 << bits) - 1)).astype(np.uint8)
+    return np.ascontiguousarray(words).reshape(len(words), -1).view(TYPES[f.dtype].operand)
 
 
 @lru_cache(None)
@@ -115,12 +148,18 @@ def _places(f):
 
 @typed(InstructionError)
 @lru_cache(None)
-def warp_mma(name: str, arch: str | Arch = DEFAULT_ARCH) -> WarpMma:
-    """The WarpMma of a name of mma.sync, such as "m16n8k16.f32.f16.f16.f32", on an architecture.
+def warp_mma(name: str, arch: str | Arch = DEFAULT_ARCH, selector: int = 0) -> WarpMma | WarpSparseMma:
+    """The WarpMma of a name of mma.sync, such as "m16n8k16.f32.f16.f16.f32", on an architecture; the WarpSparseMma of one
+    of mma.sp, such as "mma.sp.m16n8k32.f32.f16.f16.f32". selector: of mma.sp, the instruction's last operand.
 
-    Raises InstructionError for an unknown name, one of wgmma, or an architecture without the instruction.
+    Raises InstructionError for an unknown name, one of wgmma, an architecture without the instruction, or a selector that
+    it has not.
 
     >>> warp_mma("m16n8k16.f32.f16.f16.f32").registers             # 32-bit registers of A, B, C and D that a lane holds
     (4, 2, 4, 4)
+    >>> warp_mma("mma.sp.m16n8k32.f32.f16.f16.f32", selector=1).registers
+    (4, 4, 4, 4)
     """
+    if tensor_op(name, arch).sparse:
+        return WarpSparseMma(name, arch, selector)
     return WarpMma(name, arch)

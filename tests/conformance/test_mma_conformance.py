@@ -104,10 +104,11 @@ def test_the_check_prints_records_and_succeeds(tmp_path, capsys):
     status = check.main(["--cpu", "--outputs", "500", "--only", F16, "m8n8k4.f64", "--json", str(table),
                          "--record", str(golden)])
     lines = capsys.readouterr().out.splitlines()
-    assert status == 0 and lines[-1] == "2 instructions, 3,840 outputs, 0 wrong"
+    assert status == 0 and lines[-1] == "3 instructions, 6,400 outputs, 0 wrong"
     assert lines[1].split()== [F16, "2560", "0", "0", "measured"]
     rows = json.loads(table.read_text())["rows"]
-    assert [(r["instruction"], r["wrong"]) for r in rows] == [(F16, 0), ("m8n8k4.f64.f64.f64.f64", 0)]
+    assert [(r["instruction"], r["wrong"]) for r in rows] == [
+        (F16, 0), ("m8n8k4.f64.f64.f64.f64", 0), (f"mma.sp.{F16}", 0)]
     with np.load(golden) as data:
         a, b, c, d = (data[f"{F16}/{letter}"] for letter in "abcd")
         assert a.shape == (len(FLOAT_CLASSES), 16, 16) and (b.dtype, c.dtype, d.dtype) == (np.uint16, np.uint32, np.uint32)
@@ -118,8 +119,8 @@ def test_the_check_prints_records_and_succeeds(tmp_path, capsys):
 def test_a_wrong_bit_is_found_and_shown(monkeypatch, capsys):
     right = check.run_probe
 
-    def flipped(*arguments):
-        found = right(*arguments)
+    def flipped(*arguments, **named):
+        found = right(*arguments, **named)
         found.view(np.uint32)[3, 2, 1] ^= 1
         return found
 

@@ -93,7 +93,7 @@ def test_ptxas_takes_tcgen05_and_its_kinds_on_the_chips_that_have_them(arch, tmp
 @pytest.mark.parametrize("arch", BLACKWELL)
 def test_the_arithmetic_of_a_chip_says_who_gave_its_rule(arch):
     told = {op.family: rule(name, arch).provenance for name, op in TENSOR_OPS.items() if arch in op.arches}
-    assert set(told) == {"mma.sync"}
+    assert set(told) == {"mma.sync", "mma.sp"}
     halves = rule("m16n8k16.f32.f16.f16.f32", arch).provenance
     assert halves.kind == ("documented" if arch in ("sm_100", "sm_120") else "assumed")
     fp8 = rule("m16n8k32.f32.e4m3.e4m3.f32", arch)

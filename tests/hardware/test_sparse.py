@@ -19,7 +19,7 @@ from simlayout.hardware import (
     sparse_mma,
     stored_columns,
 )
-from simlayout.hardware.matrix.sparse import PATTERNS
+from simlayout.hardware.tables.mma_sp import PATTERNS
 
 SELECTED = [(name, selector) for name, mma in SPARSE_MMAS.items() for selector in range(mma.selectors)]
 LEGAL = {"2:4": (0b0100, 0b1000, 0b1100, 0b1001, 0b1101, 0b1110), "1:2": (0b0100, 0b1110)}

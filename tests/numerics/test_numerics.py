@@ -13,7 +13,7 @@ from simlayout import InstructionError
 from simlayout.hardware import ARCHES, MMAS
 from simlayout.numerics import MEASURED, TENSOR_OPS, arithmetic, gemm, mma, rule, tensor_op
 
-COUNTS = {"h200_mma.npz": 207_360, "h200_mma_all.npz": 93_440}
+COUNTS = {"h200_mma.npz": 207_360, "h200_mma_all.npz": 93_440, "h200_mma_sp.npz": 47_104}
 """Recorded results -> how many there are."""
 
 NUMPY = {"f16": np.float16, "bf16": np.uint16, "tf32": np.float32, "f32": np.float32, "f64": np.float64, "e4m3": np.uint8,
@@ -34,24 +34,25 @@ RECORDED = list(recorded())
 
 
 def golden(file, name):
-    """a, b, c as `mma` takes them, and the d that the hardware returned, as raw bits."""
+    """a, b, c and metadata as `mma` takes them, and the d that the hardware returned, as raw bits."""
     op = tensor_op(name)
     with np.load(DATA / file) as data:
         a, b, c, d = (data[f"{name}/{letter}"] for letter in "abcd")
+        metadata = data[f"{name}/metadata"][:, None] if op.sparse else None
     a, b, c = (x.view(NUMPY[t]) for x, t in ((a, op.a), (b, op.b), (c, op.c)))
-    return a.reshape(len(a), -1, op.m, op.k), b[:, None], c.reshape(len(c), -1, op.m, op.n), d
+    return a.reshape(len(a), -1, op.m, op.stored), b[:, None], c.reshape(len(c), -1, op.m, op.n), metadata, d
 
 
 @pytest.mark.parametrize("file, name", RECORDED)
 def test_every_recorded_result_is_predicted_bit_for_bit(file, name):
-    a, b, c, d = golden(file, name)
-    made = mma(name, a, b, c).reshape(d.shape)
+    a, b, c, metadata, d = golden(file, name)
+    made = mma(name, a, b, c, metadata=metadata).reshape(d.shape)
     assert not different(made, d.view(made.dtype)).any()
 
 
 @pytest.mark.parametrize("file", COUNTS)
 def test_nothing_recorded_is_left_out(file):
-    assert sum(golden(*key)[3].size for key in RECORDED if key[0] == file) == COUNTS[file]
+    assert sum(golden(*key)[-1].size for key in RECORDED if key[0] == file) == COUNTS[file]
 
 
 def test_a_rule_called_measured_is_measured_and_one_never_measured_is_not_called_so():

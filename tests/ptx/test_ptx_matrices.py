@@ -219,15 +219,15 @@ def registers_of(f, values):
 
 @pytest.mark.parametrize(("instruction", "reason"), [
     ("mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%r0,%r1,%r2,%r3}, {%r0,%r1}, {%r2,%r3}, "
-     "{%r0,%r1,%r2,%r3}, %r1, 0x0;", "no sparse products"),
+     "{%r0,%r1,%r2,%r3}, %r1, 0x4;", "sparsity selectors 0 to 3, not 4"),
     ("mma.sync.aligned.m8n8k4.row.col.f16.f16.f16.f16 {%r0,%r1,%r2,%r3}, {%r0,%r1}, {%r2,%r3}, {%r0,%r1,%r2,%r3};",
      "order of its sums is not established"),
     ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%r0,%r1}, {%r0,%r1}, {%r2,%r3}, {%r0,%r1,%r2,%r3};",
      "2 registers where it has 4"),
     ("ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {%r0,%r1}, [%r2];", "ldmatrix of .m8n8 and .b16"),
     ("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r0,%r1}, [%r2];", "2 registers"),
-    ("wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {%r0,%r1,%r2,%r3}, %rd1, %rd2, %r1, 0, 1, 1, 1, 0, 0;",
-     "no sparse products"),
+    ("wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {%r0,%r1,%r2,%r3}, %rd1, %rd2, %r1, 2, 1, 1, 1, 0, 0;",
+     "sparsity selectors 0 to 1, not 2"),
     ("wmma.mma.sync.aligned.row.col.m16n16k16.f32.f16 {%r0,%r1,%r2,%r3,%r4,%r5,%r6,%r7}, {%r0,%r1,%r2,%r3,%r4,%r5,%r6,%r7},"
      "{%r0,%r1,%r2,%r3,%r4,%r5,%r6,%r7},{%r0,%r1,%r2,%r3};", "how that is rounded is not known"),
 ])

@@ -9,9 +9,9 @@ from ptxas_says import complaints, needs_ptxas
 
 from simlayout.errors import InstructionError
 from simlayout.hardware import ARCHES
-from simlayout.hardware.matrix.sparse import SPARSE_MMAS, SparseMma
 from simlayout.hardware.tables.instructions import instructions_of
 from simlayout.hardware.tables.mma import per_register
+from simlayout.hardware.tables.mma_sp import SPARSE_MMAS, SparseMma
 from simlayout.hardware.tables.provenance import Provenance, provenance
 from simlayout.numerics import rule
 from simlayout.sources import PARTS, statements

@@ -103,7 +103,7 @@ def fragment(name: str, operand: str | None = None) -> Fragment:
     if name.startswith("m64n"):                          # 64 rows: nothing but wgmma has them
         name = f"wgmma.{name}"
     if name.startswith("wgmma."):
-        return wgmma_fragment(name.replace(".mma_async.sync.aligned", ""), operand)
+        return wgmma_fragment(name.replace(".mma_async", "").replace(".sync.aligned", ""), operand)
     if name.startswith("tcgen05."):
         if operand is not None:
             raise InstructionError(f"{name} has one fragment and no operands; leave out {operand!r}")

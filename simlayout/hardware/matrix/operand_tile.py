@@ -20,7 +20,7 @@ from simlayout.hardware.matrix.tma import TensorMap, swizzled
 from simlayout.hardware.tables.operand_readers import operand_reader, takes_swizzle
 
 K_BYTES = 32
-"""Bytes along K that one instruction reads, whatever the type."""
+"""Bytes along K that one instruction reads, whatever the type; of B twice as many where A is sparse."""
 
 LEAST_ROWS, MOST_ROWS = 8, 256
 """Rows of A, or columns of B, of an operand: at least, and at most. They are a multiple of the least."""
@@ -60,23 +60,27 @@ def k_rows(mode: SwizzleMode) -> int:
 def operand_addresses(descriptor: "Descriptor", mn: int, k: int, dtype: str, major: str) -> np.ndarray:
     """int64 [mn, k]: the shared byte address of every element that one instruction reads.
 
-    mn: rows of A (64 of wgmma), N for B; k: elements along K, K_BYTES in all. major: "K", or "MN" (`majors_of`).
+    mn: rows of A (64 of wgmma), N for B; k: elements along K, K_BYTES in all, or twice as many for the B of wgmma.sp.
+    major: "K", or "MN" (`majors_of`).
 
     K-major, the stride leads from 8 rows to the next 8 and the leading one from 16 bytes of K to the next 16; with a swizzle
-    it is not used. MN-major, the stride leads from 8 k to the next 8 (of ATOM_32B 4) and the leading one from as many rows
-    as the swizzle spans to the next; without a swizzle a block is 16 bytes of rows, and the two change places.
+    from as many bytes as it spans to the next, where K is that long (B of wgmma.sp alone). MN-major, the stride leads from 8
+    k to the next 8 (of ATOM_32B 4) and the leading one from as many rows as the swizzle spans to the next; without a swizzle
+    a block is 16 bytes of rows, and the two change places.
 
     Source: PTX ISA, matrix descriptors and canonical layouts; equal to CUTLASS's `make_gmma_desc` and `make_umma_desc`
-    (`tests/hardware/test_wgmma.py`, `tests/oracles/test_blackwell.py`). Raises LayoutError for another k, other types, and
-    for a base offset or a leading offset that is an address, whose effects are not modelled.
+    (`tests/hardware/test_wgmma.py`, `tests/oracles/test_blackwell.py`); of wgmma.sp `tests/data/h200_wgmma_sp.json`. Raises
+    LayoutError for another k, other types, and for a base offset or a leading offset that is an address, whose effects are
+    not modelled.
 
     >>> operand_addresses(Descriptor(0, 16, 1024, 128), 64, 16, "f16", "K")[9, :16:8].tolist()
     [1168, 1152]
     """
     row_of, mode = descriptor.row, descriptor.mode
     size = _size_of(row_of, dtype, major, descriptor.swizzle, "an operand")
-    if k * size != K_BYTES:
-        raise LayoutError(f"one {row_of.name} reads {K_BYTES} bytes along K, {K_BYTES // size} elements of {dtype}, not {k}")
+    if k * size not in (K_BYTES, 2 * K_BYTES):
+        raise LayoutError(f"one {row_of.name} reads {K_BYTES} bytes along K, {K_BYTES // size} elements of {dtype}, not {k} "
+                          "(twice as many of B where A is sparse)")
     if mn % LEAST_ROWS or not LEAST_ROWS <= mn <= MOST_ROWS:
         raise LayoutError(f"an operand of {mn} rows: they are a multiple of {LEAST_ROWS}, to {MOST_ROWS}")
     if descriptor.base_offset:
@@ -89,9 +93,8 @@ def operand_addresses(descriptor: "Descriptor", mn: int, k: int, dtype: str, maj
     first, leading, stride, span = descriptor.address, descriptor.leading, descriptor.stride, mode.row
     if major == "K":
         along = col * size
-        if not mode.span:
-            return first + row // 8 * stride + row % 8 * span + along // span * leading + along % span
-        return swizzled(first + row // 8 * stride + row % 8 * span + along, descriptor.swizzle)
+        at = first + row // 8 * stride + row % 8 * span + along // span * leading + along % span
+        return swizzled(at, descriptor.swizzle) if mode.span else at
     block, deep = span // size, k_rows(mode)             # elements of a row, rows of a pattern
     if not mode.span:
         leading, stride = stride, leading

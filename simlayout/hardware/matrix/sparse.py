@@ -1,11 +1,9 @@
-"""mma.sp: a sparse A, stored without its zeros, and the metadata that says where the stored elements were.
+"""mma.sp and wgmma.sp: a sparse A, stored without its zeros, and the metadata that says where the stored elements were.
 
 A row of A falls into groups, and half of each group is stored (see `PATTERNS`). Four bits of metadata belong to a group:
 two indices, the lower one in the low bits; the nibbles of a row run along k. Which lane of a warp brings which nibbles
 is `METADATA_MAPS`; everything else about the fragments is as for the dense mma with the stored columns in place of k.
 """
-
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,96 +13,13 @@ from simlayout.arguments import typed
 from simlayout.errors import InstructionError
 from simlayout.hardware.matrix.fragments_base import fragments_of
 from simlayout.hardware.tables.arch import LANES
-from simlayout.hardware.tables.mma import MmaShape, hint, pairs
+from simlayout.hardware.tables.mma import hint
+from simlayout.hardware.tables.mma_sp import PATTERNS, SPARSE_MMAS, SparseMma, SparseWgmma
 from simlayout.hardware.tables.provenance import Provenance
+from simlayout.hardware.tables.tensor_ops import TENSOR_OPS
 
 NIBBLES = 8
 """Of a metadata register."""
-
-
-@dataclass(frozen=True)
-class Pattern:
-    """The part of a group of `columns` columns that is stored: `stored` units of `unit` neighbours each.
-
-    codes: {indices of the stored units: the nibble}.
-    """
-
-    name: str
-    columns: int
-    unit: int
-    stored: int
-    codes: dict
-
-
-_TWO_OF_FOUR = {(i, j): i | j << 2 for i in range(4) for j in range(i + 1, 4)}
-
-PATTERNS = {p.name: p for p in (
-    Pattern("2:4", 4, 1, 2, _TWO_OF_FOUR),
-    Pattern("4:8", 8, 2, 2, _TWO_OF_FOUR),
-    Pattern("1:2", 2, 1, 1, {(0,): 0b0100, (1,): 0b1110}),
-)}
-"""2:4 of 16- and 8-bit elements; 4:8 of 4-bit elements, stored in pairs; 1:2 of tf32 (PTX ISA, Sparse matrix storage)."""
-
-_PATTERN_OF = {"tf32": "1:2", "s4": "4:8", "u4": "4:8"}
-
-
-@dataclass(frozen=True)
-class SparseMma(MmaShape):
-    """A warp-level mma.sp: D = A B + C with A [m, k] stored as [m, k / 2]. types: those of D, A, B and C."""
-
-    @property
-    def name(self) -> str:
-        """mma.sp, shape, the types of D, A, B and C, and .satfinite."""
-        return ".".join(("mma.sp", self.shape, *self.types)) + self.suffix
-
-    @property
-    def opcode(self) -> str:
-        """The instruction as PTX writes it, without operands; the indices of a nibble must ascend."""
-        return f"mma.sp::ordered_metadata.sync.aligned.{self.shape}.row.col{self.suffix}.{'.'.join(self.types)}"
-
-    @property
-    def pattern(self) -> Pattern:
-        """The Pattern of A."""
-        return PATTERNS[_PATTERN_OF.get(self.types[1], "2:4")]
-
-    @property
-    def groups(self) -> int:
-        """Groups in a row of A: nibbles of metadata."""
-        return self.k // self.pattern.columns
-
-    @property
-    def contributors(self) -> int:
-        """Lanes of every four that bring metadata: as many as 16 rows of nibbles take."""
-        return self.groups // 4
-
-    @property
-    def selectors(self) -> int:
-        """Values of the sparsity selector, which says which lanes these are."""
-        return 4 // self.contributors
-
-    def operands(self) -> dict[str, tuple[int, int, str]]:
-        """{operand: (rows, cols, dtype)}; A as it is stored."""
-        d, a, b, c = self.types
-        return {"A": (self.m, self.k // 2, a), "B": (self.k, self.n, b), "C": (self.m, self.n, c),
-                "D": (self.m, self.n, d)}
-
-
-FAMILIES = (
-    # depths, (D and C, ...), ((A, B), ...), suffixes
-    ((16, 32), ("f32", "f16"), (("f16", "f16"),), ("",)),
-    ((16, 32), ("f32",), (("bf16", "bf16"),), ("",)),
-    ((8, 16), ("f32",), (("tf32", "tf32"),), ("",)),
-    ((64,), ("f32",), pairs("e4m3", "e5m2"), ("",)),
-    ((32, 64), ("s32",), pairs("s8", "u8"), ("", ".satfinite")),
-    ((64, 128), ("s32",), pairs("s4", "u4"), ("", ".satfinite")),
-)
-"""Which mma.sp there are, all m16n8 (PTX ISA, mma.sp; every row assembles for sm_90a)."""
-
-SPARSE_MMAS = {row.name: row for row in (
-    SparseMma(16, 8, k, (cd, a, b, cd), suffix)
-    for depths, accumulators, inputs, suffixes in FAMILIES
-    for k in depths for cd in accumulators for a, b in inputs for suffix in suffixes
-)}
 
 
 SPARSE_FRAGMENTS = {(f.name, f.operand): f for f in fragments_of(
@@ -113,6 +28,9 @@ SPARSE_FRAGMENTS = {(f.name, f.operand): f for f in fragments_of(
 
 METADATA_SOURCE = Provenance("measured", "on one NVIDIA H200, 2026-11-21: every legal change of one index, in every lane, "
                              "and which element of A it moves; see tests/data/h200_fragments.npz")
+
+WGMMA_METADATA_SOURCE = Provenance("measured", "by the results of random products with random metadata on one NVIDIA H200, "
+                                   "2026-11-30: tests/data/h200_wgmma_sp.json")
 
 METADATA_MAPS = {
     "rows in one lane": lambda lane, nibble, lanes: (lane // 4 + 8 * (nibble // 4), nibble % 4 + 4 * (lane % lanes)),
@@ -130,11 +48,14 @@ def _is_selected(lane, contributors, selector):
 
 @typed(InstructionError)
 def sparse_mma(name: str) -> SparseMma:
-    """The SparseMma row of a name; raises InstructionError.
+    """The SparseMma of a name of mma.sp, the SparseWgmma of one of wgmma.sp; raises InstructionError.
 
-    >>> sparse_mma("mma.sp.m16n8k32.f32.f16.f16.f32").selectors
-    2
+    >>> sparse_mma("mma.sp.m16n8k32.f32.f16.f16.f32").selectors, sparse_mma("wgmma.sp.m64n256k64.f32.e4m3.e4m3").selectors
+    (2, 1)
     """
+    op = TENSOR_OPS.get(name) if isinstance(name, str) else None
+    if op is not None and op.family == "wgmma.sp":
+        return SparseWgmma(op.m, op.n, op.k, (op.d, op.a, op.b, op.c), op.suffix)
     if name not in SPARSE_MMAS:
         raise InstructionError(f"unknown mma.sp {name!r}; {hint(name, SPARSE_MMAS, 'mma.sp.m16n8k32.f32.f16.f16.f32')}")
     return SPARSE_MMAS[name]
@@ -142,28 +63,30 @@ def sparse_mma(name: str) -> SparseMma:
 
 @typed(InstructionError)
 def sparse_metadata(name: str, selector: int = 0) -> np.ndarray:
-    """Which (row, group) of A each nibble of the warp's metadata registers describes: int64 [32 lanes, 8 nibbles, 2].
+    """Which (row, group) of A each nibble of the metadata registers describes: int64 [32 lanes, 8 nibbles, 2], of wgmma.sp
+    [128 threads, 8, 2].
 
-    (-1, -1) where the hardware does not look. Nibble n is bits 4n to 4n + 3. selector: the instruction's last operand.
-    Source: `METADATA_SOURCE`. Raises InstructionError: an unknown name, a selector that the instruction has not.
+    (-1, -1) where the hardware does not look. Nibble n is bits 4n to 4n + 3. selector: the sparsity selector, of mma.sp the
+    last operand. Source: `METADATA_SOURCE`, `WGMMA_METADATA_SOURCE`. Raises InstructionError: an unknown name, a selector
+    that the instruction has not.
 
     >>> sparse_metadata("mma.sp.m16n8k32.f32.f16.f16.f32", 1)[[6, 7], 4].tolist()      # lanes 6 and 7, bits 16 to 19
     [[9, 0], [9, 4]]
     """
     mma = sparse_mma(name)
-    if selector not in range(mma.selectors):
-        raise InstructionError(f"{name} has sparsity selectors 0 to {mma.selectors - 1}, not {selector!r}")
-    lane, nibble = np.meshgrid(np.arange(LANES), np.arange(NIBBLES), indexing="ij")
+    mma.check_selector(selector)
+    lane, nibble = np.meshgrid(np.arange(mma.threads), np.arange(NIBBLES), indexing="ij")
     layout = "a row per lane" if TYPES[mma.types[1]].bits <= 8 else "rows in one lane"
-    described = np.stack(METADATA_MAPS[layout](lane, nibble, mma.contributors), axis=-1)
+    row, group = METADATA_MAPS[layout](lane % LANES, nibble, mma.contributors)
+    described = np.stack([row + lane // LANES * 16, group], axis=-1)
     return np.where(_is_selected(lane, mma.contributors, selector)[..., None], described, -1)
 
 
 @typed(InstructionError)
 def metadata_registers(name: str, metadata: ArrayLike, selector: int = 0) -> np.ndarray:
-    """The metadata register of every lane, uint32 [32]: 0 where the hardware does not look.
+    """The metadata register of every lane, uint32 [32], of wgmma.sp [128]: 0 where the hardware does not look.
 
-    metadata: the nibbles of A, uint8 [16, groups], as `compress` makes them. Raises InstructionError.
+    metadata: the nibbles of A, uint8 [16 or 64, groups], as `compress` makes them. Raises InstructionError.
 
     >>> nibbles = np.full((16, 4), 0b0100, np.uint8)
     >>> [hex(r) for r in metadata_registers("mma.sp.m16n8k16.f32.f16.f16.f32", nibbles)[:2]]
@@ -183,7 +106,8 @@ def metadata_registers(name: str, metadata: ArrayLike, selector: int = 0) -> np.
 def metadata_nibbles(name: str, registers: ArrayLike, selector: int = 0) -> np.ndarray:
     """The nibbles of A that the metadata registers of a warp hold: `metadata_registers` backwards.
 
-    registers: integers [..., 32], one per lane. Returns uint8 [..., 16, groups]. Raises InstructionError.
+    registers: integers [..., 32], one per lane, of wgmma.sp [..., 128]. Returns uint8 [..., 16 or 64, groups]. Raises
+    InstructionError.
 
     >>> metadata_nibbles("mma.sp.m16n8k16.f32.f16.f16.f32", np.full(32, 0x4E4E4E4E))[0].tolist()
     [14, 4, 14, 4]
@@ -191,8 +115,8 @@ def metadata_nibbles(name: str, registers: ArrayLike, selector: int = 0) -> np.n
     mma = sparse_mma(name)
     row, group = np.moveaxis(sparse_metadata(name, selector), -1, 0)
     registers = np.asarray(registers)
-    if registers.shape[-1:] != (LANES,) or registers.dtype.kind not in "iu":
-        raise InstructionError(f"{name} takes metadata from {LANES} lanes, integers [..., {LANES}], not "
+    if registers.shape[-1:] != (mma.threads,) or registers.dtype.kind not in "iu":
+        raise InstructionError(f"{name} takes metadata from {mma.threads} lanes, integers [..., {mma.threads}], not "
                                f"{registers.dtype} of shape {registers.shape}")
     held = registers.astype(np.uint32)[..., None] >> 4 * np.arange(NIBBLES, dtype=np.uint32) & 15
     nibbles = np.zeros((*registers.shape[:-1], mma.m, mma.groups), np.uint8)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from simlayout.arguments import typed
 from simlayout.errors import InstructionError, require_ints
-from simlayout.hardware.matrix.sparse import PATTERNS, Pattern
 from simlayout.hardware.matrix.tmem import TMEM_LANES
+from simlayout.hardware.tables.mma_sp import PATTERNS, Pattern
 from simlayout.hardware.tables.provenance import Provenance
 from simlayout.hardware.tables.tcgen05 import Kind, kind_of
 

@@ -50,6 +50,6 @@ def wgmma_fragment(name, operand):
     if operand == "D":
         return Fragment(name, operand, (op.m, op.n), op.d, SOURCE, _d_map, lanes=THREADS)
     if operand == "A":
-        return Fragment(name, operand, (op.m, op.k), op.a, SOURCE, _a_map(per_register(op.a)), lanes=THREADS)
+        return Fragment(name, operand, (op.m, op.stored), op.a, SOURCE, _a_map(per_register(op.a)), lanes=THREADS)
     raise InstructionError(f"{name} has no fragment {operand!r}; it has D, and A where A comes from registers: B always "
                            "lies in shared memory")

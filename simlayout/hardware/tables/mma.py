@@ -37,6 +37,8 @@ class MmaShape:
 class Mma(MmaShape):
     """A warp-level mma: D = A B + C. types: those of D, A, B and C, in the order of the name."""
 
+    family = "mma.sync"
+
     @property
     def name(self) -> str:
         """The name: shape, the types of D, A, B and C, and .satfinite, .xor.popc or .and.popc."""

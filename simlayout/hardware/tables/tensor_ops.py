@@ -1,13 +1,15 @@
-"""Which tensor-core instructions there are, by name: mma.sync and wgmma, one table; and those of tcgen05.mma."""
+"""Which tensor-core instructions there are, by name: mma.sync, mma.sp and wgmma, one table; and those of tcgen05.mma."""
 
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import product
 
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import InstructionError, brief
 from simlayout.hardware.tables.arch import ARCHES, DEFAULT_ARCH, FEATURES, Arch, arch_of, arches_since
 from simlayout.hardware.tables.mma import MMAS, hint, spelled
+from simlayout.hardware.tables.mma_sp import SPARSE_MMAS
 from simlayout.hardware.tables.tcgen05 import KINDS, shapes_of
 
 
@@ -15,9 +17,9 @@ from simlayout.hardware.tables.tcgen05 import KINDS, shapes_of
 class TensorOp:
     """One tensor-core instruction, D = A B + C.
 
-    family: "mma.sync", "wgmma" or "tcgen05". m, n, k: shape in elements. d, a, b, c: element types. suffix: ".satfinite"
-    (the sum is clamped where it would wrap), ".xor.popc" or ".and.popc" (how two bits make a product), or none. arches:
-    the architectures that have it.
+    family: "mma.sync", "mma.sp", "wgmma", "wgmma.sp" or "tcgen05". m, n, k: shape in elements, of a sparse A with its
+    zeros. d, a, b, c: element types. suffix: ".satfinite" (the sum is clamped where it would wrap), ".xor.popc" or
+    ".and.popc" (how two bits make a product), or none. arches: the architectures that have it.
     """
 
     name: str
@@ -32,18 +34,30 @@ class TensorOp:
     suffix: str
     arches: tuple
 
+    @property
+    def sparse(self) -> bool:
+        """Whether half of A is stored, and metadata says which half."""
+        return self.family.endswith(".sp")
+
+    @property
+    def stored(self) -> int:
+        """Elements of a row of A in registers or memory: k, or half of it."""
+        return self.k // 2 if self.sparse else self.k
+
 
 _SM_75, _SM_80, _SM_89, _SM_90 = map(arches_since, ((7, 5), (8, 0), (8, 9), (9, 0)))
 _HAVE_WGMMA = tuple(a.name for a in ARCHES.values() if FEATURES["wgmma"].on(a.capability))
 
 
 def _mma_arches(mma):
-    """Where a warp-level mma exists (PTX ISA, mma: target ISA notes; ptxas refuses every other pair)."""
+    """Where a warp-level mma or mma.sp exists (PTX ISA, mma: target ISA notes; ptxas refuses every other pair)."""
     a = mma.types[1]
     if a in ("e4m3", "e5m2"):
         return _SM_89
     if a == "f64":
         return _SM_80 if mma.m == 8 else _SM_90
+    if mma.family == "mma.sp":
+        return _SM_80
     first = mma.m == 8 and mma.suffix != ".and.popc" or (mma.k, a) == (8, "f16")
     return _SM_75 if first else _SM_80
 
@@ -65,10 +79,14 @@ _WGMMA = (
 accumulators."""
 
 
+_WGMMA_FAMILIES = ("wgmma", 1), ("wgmma.sp", 2)
+"""With how many times the k."""
+
+
 def _warp_level():
-    for mma in MMAS.values():
+    for mma in (*MMAS.values(), *SPARSE_MMAS.values()):
         d, a, b, c = mma.types
-        yield TensorOp(mma.name, "mma.sync", mma.m, mma.n, mma.k, d, a, b, c, mma.suffix, _mma_arches(mma))
+        yield TensorOp(mma.name, mma.family, mma.m, mma.n, mma.k, d, a, b, c, mma.suffix, _mma_arches(mma))
 
 
 def _warpgroup_level():
@@ -78,15 +96,16 @@ def _warpgroup_level():
         for n in columns:
             for d in first.accumulators:
                 for a, b in inputs:
-                    for suffix in suffixes:
-                        yield TensorOp(f"wgmma.m64n{n}k{k}.{d}.{a}.{b}{suffix}", "wgmma", 64, n, k, d, a, b, d,
-                                       suffix, _HAVE_WGMMA)
+                    for suffix, (family, times) in product(suffixes, _WGMMA_FAMILIES):
+                        yield TensorOp(f"{family}.m64n{n}k{times * k}.{d}.{a}.{b}{suffix}", family, 64, n, times * k, d, a,
+                                       b, d, suffix, _HAVE_WGMMA)
 
 
 TENSOR_OPS = {op.name: op for level in (_warp_level, _warpgroup_level) for op in level()}
 """Every instruction, by name: `m16n8k16.f32.f16.f16.f32` (shape, types of D, A, B, C) for mma.sync,
-`wgmma.m64n256k16.f32.f16.f16` (shape, types of D, A, B) for wgmma, whose C is its D. Those of tcgen05.mma, which are many,
-are made of their names: `tcgen05.m128n256k16.f32.f16.f16`."""
+`mma.sp.m16n8k32.f32.f16.f16.f32` for mma.sp, `wgmma.m64n256k16.f32.f16.f16` (shape, types of D, A, B) for wgmma, whose C is
+its D, and `wgmma.sp.m64n256k32.f32.f16.f16` for one with a sparse A. Those of tcgen05.mma, which are many, are made of their
+names: `tcgen05.m128n256k16.f32.f16.f16`."""
 
 
 @lru_cache(None)

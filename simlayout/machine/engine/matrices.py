@@ -55,12 +55,13 @@ def moved(register):
 
 
 @lru_cache(None)
-def mma(name):
-    """What the mma of a name makes of registers: called with those of A, of B, of C, returns those of D. Its attribute
-    `registers` says how many there are of D, A, B and C.
+def mma(name, selector=0):
+    """What the mma of a name makes of registers: called with those of A, of B, of C, returns those of D; that of an mma.sp
+    takes the metadata, too. Its attribute `registers` says how many there are of D, A, B, C and metadata.
 
-    name: one of `simlayout.numerics.TENSOR_OPS`, of mma.sync. A register is [32] or uniform: the bits of packed elements, or
-    f32, f64 and s32 where these are the types of the elements. Raises InstructionError for an unknown name.
+    name: one of `simlayout.numerics.TENSOR_OPS`, of mma.sync or mma.sp; selector: of mma.sp. A register is [32] or uniform:
+    the bits of packed elements, or f32, f64 and s32 where these are the types of the elements. Raises InstructionError for
+    an unknown name.
 
     >>> one = np.full(32, 0x3C003C00)                    # two f16
     >>> made = mma("m16n8k8.f32.f16.f16.f32")(one, one, one, *[np.ones(32, np.float32)] * 4)
@@ -69,17 +70,19 @@ def mma(name):
     """
     from simlayout.numerics import warp_mma
 
-    multiply = warp_mma(name)
-    op, operands = multiply.op, sum(multiply.registers[:2])
+    multiply = warp_mma(name, selector=selector)
+    op, operands, of_c = multiply.op, sum(multiply.registers[:2]), sum(multiply.registers[:3])
     operand_word, word = _word(op.a), _word(op.d)
 
     def product(*registers):
-        words = np.empty((1, sum(multiply.registers[:3]), LANES), multiply.word)
+        words = np.empty((1, of_c + op.sparse, LANES), multiply.word)
         _fill(words[0, :operands].view(operand_word), registers[:operands])
-        _fill(words[0, operands:].view(word), registers[operands:])
+        _fill(words[0, operands:of_c].view(word), registers[operands:of_c])
+        if op.sparse:
+            _fill(words[0, of_c:], registers[of_c:])
         return tuple(multiply(words)[0].view(word))
 
-    product.registers = multiply.registers[2], *multiply.registers[:3]
+    product.registers = multiply.registers[3], *multiply.registers[:3], *[1] * op.sparse
     return product
 
 

@@ -29,23 +29,24 @@ REGISTERS = 65_536
 class Product:
     """One wgmma of a warpgroup. what: all that its warps must agree on.
 
-    arrays, a_registers: by warp of the warpgroup, its accumulators and its part of A, if that comes from registers.
+    arrays, a_registers, metadata: by warp of the warpgroup, its accumulators, its part of A, if that comes from registers,
+    and of wgmma.sp its register of metadata.
     group: the number of its group, counted from 1, when it is committed; reads: the Touches of its operands. results: the
     registers of each warp, as bytes, once it is computed and the newest of its accumulators.
     """
 
     def __init__(self, warpgroup, what, site):
         self.warpgroup, self.what, self.site = warpgroup, what, site
-        self.name, self.a, self.b, self.scale_d, self.negated, *self.trans = what
+        self.name, self.a, self.b, self.scale_d, self.negated, self.selector, *self.trans = what
         self.arrays, self.a_registers, self.reads, self.group = [None] * WARPS, [None] * WARPS, [], None
+        self.metadata = [None] * WARPS
         self.results = None
 
     def operands(self):
         """[(descriptor, int64 [n] the 16-byte cells that it addresses)] of B, and of A where it is in shared memory."""
         op = op_of(self)
-        both = (self.b, op.n, op.b, self.trans[1]), (self.a, 64, op.a, self.trans[0])
-        return [(bits, operand(bits, rows, op.k, dtype, transposed)[1]) for bits, rows, dtype, transposed in both
-                if bits is not None]
+        both = (self.b, op.n, op.k, op.b, self.trans[1]), (self.a, 64, op.stored, op.a, self.trans[0])
+        return [(bits, operand(bits, *shape)[1]) for bits, *shape in both if bits is not None]
 
     def tell(self, kind, warp=None, wavefronts=0):
         """Tells who watches the run of an Event at its operands."""
@@ -229,16 +230,31 @@ def multiplied(chain, c, cta):
     from simlayout.numerics.rules import rule
 
     op = op_of(chain[0])
+    if op.sparse:
+        return _multiplied_sparse(chain, c, op, cta)
     a = np.stack([_a_of(p, op, cta) for p in chain])
     b = np.stack([_read(p.b, op.n, op.k, op.b, p.trans[1], cta) for p in chain])
     c = np.zeros((64, op.n), TYPES[op.d].plain) if c is None else c
     return compute(op, rule(op.name), a[:, :, None], b[:, :, None], c[None])[0]
 
 
+def _multiplied_sparse(chain, c, op, cta):
+    """`multiplied` of a chain of equal wgmma.sp."""
+    from simlayout.hardware import metadata_nibbles
+    from simlayout.numerics import mma
+
+    for p in chain:
+        a, b = _a_of(p, op, cta).T, _read(p.b, op.n, op.k, op.b, p.trans[1], cta)
+        metadata = metadata_nibbles(op.name, np.concatenate(p.metadata), p.selector)
+        c = mma(op.name, a.view(TYPES[op.a].plain), b.view(TYPES[op.b].plain), c, metadata=metadata)
+    return c
+
+
 def _a_of(product, op, cta):
-    """Its A, raw bits [k, 64]; negated where its product is: the bits of the sums are the same, whoever has the sign."""
+    """What is stored of its A, raw bits [k, 64]; negated where its product is: the bits of the sums are the same, whoever
+    has the sign."""
     a = (_from_registers(product, op) if product.a is None else
-         _read(product.a, 64, op.k, op.a, product.trans[0], cta))
+         _read(product.a, 64, op.stored, op.a, product.trans[0], cta))
     return a ^ a.dtype.type(1 << TYPES[op.a].bits - 1) if product.negated else a
 
 
@@ -264,20 +280,23 @@ class WarpgroupTwins(WarpPart):
                 array.guard = Fenced(unused=True)
 
     def wgmma(self, name: str, accumulators: Registers, a: Any, b: Any, scale_d: Any, trans_a: int = 0, trans_b: int = 0,
-              negated: bool = False) -> None:
+              negated: bool = False, metadata: Any = None, selector: int = 0) -> None:
         """wgmma.mma_async: D = A B + D (scale_d 0: D = A B; negated: -A B), asynchronously.
 
         accumulators: a RegisterArray with this warp's registers of D: f32 [N / 2] (in C order, if it has several axes), s32
         the same as b32, f16 as b32 [N / 4]. a: a 64-bit matrix descriptor (int), or four registers [32], this warp's part of
-        A. b: a descriptor. trans_a, trans_b: 1 for an MN-major operand.
+        A. b: a descriptor. trans_a, trans_b: 1 for an MN-major operand. metadata, selector: of wgmma.sp, this warp's
+        register of metadata [32] and the sparsity selector.
         """
         self.require_convergence(name)
-        what = self._described(name, accumulators, a, b, scale_d, negated, trans_a, trans_b)
+        what = self._described(name, accumulators, a, b, scale_d, negated, selector, trans_a, trans_b)
         group = self.cta.warpgroup(self)
         product, first = group.issue(self.warp_index % WARPS, what, self.site)
         member = self.warp_index % WARPS
         product.arrays[member] = accumulators
         product.a_registers[member] = None if what[1] is not None else tuple(np.array(r) for r in a)
+        if metadata is not None:
+            product.metadata[member] = np.array(np.broadcast_to(metadata, LANES)).astype(np.uint32)
         wavefronts, exact = _wavefronts(name, what[1] is None) if first else (0, True)
         self.cta.launch.recorder.count(name, self.counted_at, wavefronts, exact)
         self._watch_operands(product, first)
@@ -287,11 +306,11 @@ class WarpgroupTwins(WarpPart):
             self.cta.launch.log.add("missing wgmma fence", None, self.place(range(LANES), name))
         accumulators.guard = InFlight(product)
 
-    def _described(self, name, accumulators, a, b, scale_d, negated, trans_a, trans_b):
+    def _described(self, name, accumulators, a, b, scale_d, negated, selector, trans_a, trans_b):
         from simlayout.numerics import tensor_op
 
         op = tensor_op(name)
-        if op.family != "wgmma":
+        if op.family not in ("wgmma", "wgmma.sp"):
             raise MachineError(f"{name} is no wgmma: write it as wgmma.m64n256k16.f32.f16.f16")
         wanted = 64 * op.n // (WARPS * LANES) * TYPES[op.d].bytes
         if not isinstance(accumulators, Registers) or accumulators.values.nbytes // LANES != wanted:
@@ -302,7 +321,7 @@ class WarpgroupTwins(WarpPart):
             raise MachineError(f"{name}: A comes from 4 registers, not {len(a)}")
         a = None if registers else int(self.agree(a, "the descriptor of A"))
         return (name, a, int(self.agree(b, "the descriptor of B")), bool(self.agree(scale_d, "scale-d")), negated,
-                int(trans_a), int(trans_b))
+                selector, int(trans_a), int(trans_b))
 
     def _watch_operands(self, product, first):
         """Tells the shadow what the wgmma reads."""

@@ -13,10 +13,6 @@ _VIDEO = ("vadd vsub vabsdiff vmin vmax vshl vshr vmad vset vadd2 vsub2 vabsdiff
 _ROWS = {opcode: (lacks, instead) for opcodes, lacks, instead in (_TEXTURES, _SURFACES, _STACK, _SEVERAL, _VIDEO)
          for opcode in opcodes.split()}
 
-SPARSE = ("the machine has no sparse products, because how a tensor core sums them is not established: multiply the whole "
-          "matrices here, without .sp, for results, wavefronts and hazards")
-"""Of mma.sp and wgmma.mma_async.sp."""
-
 IM2COL = "the machine has no im2col copies: load tiles (.tile) of a matrix that is laid out so"
 """Of cp.async.bulk.tensor."""
 

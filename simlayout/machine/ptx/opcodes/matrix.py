@@ -1,13 +1,14 @@
 """Matrices: ldmatrix, stmatrix, movmatrix, mma, wmma (PTX ISA: Warp Level Matrix Instructions)."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 import numpy as np
 
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import InstructionError
+from simlayout.hardware import sparse_mma
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.engine.matrices import load_matrices, mma, moved, store_matrices
@@ -15,12 +16,12 @@ from simlayout.machine.engine.warp import matrix_rows
 from simlayout.machine.engine.wmma import Matrix, SharedTile, product
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.opcodes.groups import address, elements, number, put, results, sources, space_of
-from simlayout.machine.ptx.opcodes.lacking import SPARSE
 from simlayout.machine.ptx.opcodes.rows import Place
 from simlayout.machine.ptx.opcodes.warps import everyone
 from simlayout.machine.ptx.passes.arrays import Bounds
 
 _SHAPE = re.compile(r"m\d+n\d+(k\d+)?")
+_SPARSE = {"sp", "sp::ordered_metadata"}
 _PLAIN = {"sync", "aligned", "shared", "shared::cta", "global", "row", "col", "rn"}
 
 
@@ -112,25 +113,32 @@ def movmatrix(instruction, names):
 def matrix_product(instruction, names):
     """mma: every one of `simlayout.numerics`."""
     modifiers = instruction.modifiers
-    if "sp" in modifiers or "sp::ordered_metadata" in modifiers:
-        raise InstructionError(SPARSE)
-    types, shape = _types(modifiers), _shape(modifiers)
-    strange = set(modifiers) - _PLAIN - {shape, *types, "satfinite", "xor", "and", "popc"}
+    types, shape, sparse = _types(modifiers), _shape(modifiers), _SPARSE & set(modifiers)
+    strange = set(modifiers) - _PLAIN - _SPARSE - {shape, *types, "satfinite", "xor", "and", "popc"}
     if strange:
         raise InstructionError(f"the machine has no .{', .'.join(sorted(strange))}")
     layouts = tuple(m for m in modifiers if m in ("row", "col"))
     if (shape, types[1:2]) == ("m8n8k4", ("f16",)) or layouts != ("row", "col"):
         raise InstructionError("no tensor core since sm_80 has it, and the order of its sums is not "
                                "established")
-    name = ".".join((shape, *types)) + _suffix(modifiers)
+    name = "mma.sp." * bool(sparse) + ".".join((shape, *types)) + _suffix(modifiers)
+    if sparse:
+        return _sparse_product(instruction, names, name, types)
     made = _product_of(instruction, names, mma(name), types)
     target, *operands = instruction.operands
     given = [names.source(one, TYPES[type].register) for group, type in zip(operands, types[1:]) for one in elements(group)]
     return made | {"product": Product(name, tuple(results(target, TYPES[types[0]].register, names)), tuple(given))}
 
 
+def _sparse_product(instruction, names, name, types):
+    """mma.sp: its last operands are the metadata and the sparsity selector."""
+    *operands, selector = instruction.operands
+    without = replace(instruction, operands=tuple(operands))
+    return _product_of(without, names, mma(name, sparse_mma(name).check_selector(selector.value)), (*types, "b32"))
+
+
 def _product_of(instruction, names, multiply, types):
-    """The step of a product; types: of D, A, B and C."""
+    """The step of a product; types: of its operands: D, A, B, C, and metadata."""
     target, *operands = instruction.operands
     wanted = results(target, TYPES[types[0]].register, names)
     for one, count in zip(instruction.operands, multiply.registers, strict=True):

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import InstructionError, MachineError
+from simlayout.hardware import sparse_mma
 from simlayout.machine.engine.warp import Warp
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.opcodes.groups import elements, number, sources
-from simlayout.machine.ptx.opcodes.lacking import SPARSE
 from simlayout.machine.ptx.opcodes.warps import everyone
 from simlayout.numerics import tensor_op
 
@@ -23,8 +23,6 @@ def wgmma(instruction, names):
     if kind == "wait_group":
         pending = instruction.operands[0].value
         return {"run": lambda warp: Warp.wgmma_wait.steps(warp, pending), "together": everyone}
-    if "sp" in instruction.modifiers:
-        raise InstructionError(SPARSE)
     if kind != "mma_async":
         raise InstructionError("the machine has wgmma.fence, commit_group, wait_group and mma_async")
     return {"run": Product(instruction, names), "together": everyone}
@@ -42,9 +40,16 @@ class Product:
         modifiers = instruction.modifiers
         shape = next(m for m in modifiers if re.fullmatch(r"m\d+n\d+k\d+", m))
         types = [m for m in modifiers if m in TYPES]
-        self.name = ".".join(("wgmma", shape, *types)) + ".satfinite" * ("satfinite" in modifiers)
+        family = "wgmma.sp" if "sp" in modifiers else "wgmma"
+        self.name = ".".join((family, shape, *types)) + ".satfinite" * ("satfinite" in modifiers)
         op = tensor_op(self.name)
-        target, a, b, scale_d, *rest = instruction.operands
+        target, a, b, *rest = instruction.operands
+        self._metadata, self._sparse = None, {}
+        if op.sparse:
+            metadata, selector, *rest = rest
+            self._metadata = number(metadata, names, "b32")
+            self._sparse = {"selector": sparse_mma(self.name).check_selector(selector.value)}
+        scale_d, *rest = rest
         registers = elements(target)
         if len(registers) != 64 * op.n * TYPES[op.d].bytes // (128 * 4):
             raise InstructionError(f"{len(registers)} registers of D")
@@ -56,14 +61,15 @@ class Product:
 
     def __call__(self, warp):
         a, b = self._a(warp), self._b(warp)
+        sparse = {"metadata": self._metadata(warp), **self._sparse} if self._metadata else {}
         warp.wgmma(self.name, warp.accumulators[self.number], tuple(a) if self._fragment else a[0], b, self._scale(warp),
-                   *self._trans, self._negated)
+                   *self._trans, self._negated, **sparse)
         warp.right_behind_fence = False
 
 
 def _immediates(values, op, from_registers):
     """(whether the product is negated, (whether A, whether B is MN-major)) of the last operands."""
-    halves = op.k == 16
+    halves = TYPES[op.a].bits == 16
     wanted = (3 if from_registers else 4) if halves else 2 if TYPES[op.a].exponent else 0
     if len(values) != wanted:
         raise InstructionError(f"{len(values)} immediate operands; it takes {wanted}")
