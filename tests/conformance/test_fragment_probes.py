@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from tiers import sweep_but
 
-from cuda_kernels.conformance.fragments import compare, line, main, measure, probes
-from cuda_kernels.conformance.fragments_bits import (
+from cuda_kernels.conformance.fragments.__main__ import compare, line, main, measure, probes
+from cuda_kernels.conformance.fragments.bits import (
     from_memory,
     from_registers,
     one,
@@ -17,10 +17,10 @@ from cuda_kernels.conformance.fragments_bits import (
     to_patterns,
     to_registers,
 )
-from cuda_kernels.conformance.fragments_memory import MatrixProbe, MovmatrixProbe, WmmaProbe
-from cuda_kernels.conformance.fragments_mma import NOT_ONE, MmaProbe, SparseProbe, labels, meetings_of
-from cuda_kernels.conformance.fragments_probe import on_machine, probe_kernel
-from cuda_kernels.conformance.fragments_records import load, save
+from cuda_kernels.conformance.fragments.memory import MatrixProbe, MovmatrixProbe, WmmaProbe
+from cuda_kernels.conformance.fragments.mma import NOT_ONE, MmaProbe, SparseProbe, labels, meetings_of
+from cuda_kernels.conformance.fragments.probe import on_machine, probe_kernel
+from cuda_kernels.conformance.fragments.records import load, save
 from cuda_kernels.run.device import gpu_problem
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import DeviceError

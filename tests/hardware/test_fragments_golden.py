@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from places import DATA
 
-from cuda_kernels.conformance.fragments import probes
-from cuda_kernels.conformance.fragments_records import load
+from cuda_kernels.conformance.fragments.__main__ import probes
+from cuda_kernels.conformance.fragments.records import load
 
 HEAD, MAPS = load(DATA / "h200_fragments.npz")
 

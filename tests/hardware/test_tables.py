@@ -125,7 +125,7 @@ from simlayout.algebra import dtypes
 row = dtypes.DType("e3m4", 8, "float8_e3m4", tma=0, exponent=3, fraction=4, accumulators=("f32",))
 dtypes.DTYPES["e3m4"] = dtypes.TYPES["e3m4"] = row
 import simlayout as sl
-from cuda_kernels.conformance.fragments_bits import from_registers, one, to_numbers, to_registers
+from cuda_kernels.conformance.fragments.bits import from_registers, one, to_numbers, to_registers
 from simlayout.hardware.matrix.tma import TensorMap
 from simlayout.hardware.tables.mma import per_register
 from simlayout.numerics.formats import decode, exact

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiers import sweep_but
 
-from cuda_kernels.conformance import wgmma_sp
+from cuda_kernels.conformance.fragments import wgmma_sp
 from cuda_kernels.conformance.mma import pack, raw, unpack
 from cuda_kernels.conformance.mma_cases import stored_part, tiles
 from simlayout import InstructionError, ptx

@@ -11,7 +11,7 @@ from functools import cache
 
 import numpy as np
 
-from cuda_kernels.conformance.fragments_bits import (
+from cuda_kernels.conformance.fragments.bits import (
     from_memory,
     from_registers,
     register_bytes,

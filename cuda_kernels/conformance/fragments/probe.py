@@ -5,7 +5,7 @@ from functools import cache
 
 import numpy as np
 
-from cuda_kernels.conformance.fragments_forms import SHARED_BYTES
+from cuda_kernels.conformance.fragments.forms import SHARED_BYTES
 from cuda_kernels.intrinsics import Instruction, ctaid_x, dynamic_shared, tid_x, u32, u64
 from simlayout.hardware.tables.arch import LANES
 from simlayout.kernel import Argument

@@ -10,8 +10,8 @@ from functools import cached_property
 
 import numpy as np
 
-from cuda_kernels.conformance.fragments_bits import from_registers, one, to_numbers, to_patterns, to_registers
-from cuda_kernels.conformance.fragments_forms import mma_form, quad_pair_form, sparse_form
+from cuda_kernels.conformance.fragments.bits import from_registers, one, to_numbers, to_patterns, to_registers
+from cuda_kernels.conformance.fragments.forms import mma_form, quad_pair_form, sparse_form
 from simlayout.hardware.matrix.fragments import fragment
 from simlayout.hardware.matrix.sparse import metadata_nibbles, sparse_mma, stored_columns
 from simlayout.hardware.tables.arch import LANES

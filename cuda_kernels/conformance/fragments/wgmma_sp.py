@@ -1,6 +1,7 @@
 """Every kind of wgmma.sp on a GPU, bit for bit against `simlayout.mma`: sums, metadata, where operands lie.
 
-    python -m cuda_kernels.conformance.wgmma_sp [--seed S] [--tiles T] [--only TEXT ...] [--json FILE] [--record FILE.npz]
+    python -m cuda_kernels.conformance.fragments.wgmma_sp [--seed S] [--tiles T] [--only TEXT ...] [--json FILE]
+                                                          [--record FILE.npz]
 
 A warpgroup runs one instruction on fresh random tiles of every class in `mma_cases`, with random metadata, for each
 sparsity selector, with A in shared memory and in registers. All bits must be equal. Exit status 1 if any result differs.
@@ -189,7 +190,7 @@ def measure(names, count, seed, gpu):
 
 def main(arguments=None):
     """Prints the table; returns the exit status."""
-    parser = recording_parser_of("cuda_kernels.conformance.wgmma_sp", __doc__)
+    parser = recording_parser_of("cuda_kernels.conformance.fragments.wgmma_sp", __doc__)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--tiles", type=int, default=100, help="of N 8; an eighth of N / 64 of wider ones (default: 100)")
     parser.add_argument("--only", nargs="+", default=[], help="only instructions whose name contains one of these")
@@ -203,7 +204,7 @@ def main(arguments=None):
     wrong = sum(row.wrong for row in rows)
     print(f"{len(rows)} ways, {sum(row.outputs for row in rows):,} outputs, {wrong:,} wrong")
     if options.json:
-        head = {} if options.cpu else where_and_when("cuda_kernels.conformance.wgmma_sp", arguments)
+        head = {} if options.cpu else where_and_when("cuda_kernels.conformance.fragments.wgmma_sp", arguments)
         record = {**head, "seed": options.seed, "rows": [asdict(row) for row in rows]}
         write_whole(options.json, json.dumps(record, indent=1))
     if options.record:

@@ -3,7 +3,6 @@
     python -m cuda_kernels.conformance.fragments [--record FILE.npz] [--json FILE] [--only TEXT ...]
 
 Prints one line per instruction, and every operand whose measured map is not the model's; exit status 1 if there is one.
-`fragments_mma` and `fragments_memory` say how the maps are measured, `fragments_records` what a record holds.
 """
 
 import json
@@ -14,10 +13,10 @@ from functools import cache
 import numpy as np
 
 from cuda_kernels.bench.command import ended_by, recording_parser_of, where_and_when
-from cuda_kernels.conformance.fragments_memory import MatrixProbe, MovmatrixProbe, WmmaProbe
-from cuda_kernels.conformance.fragments_mma import MmaProbe, SparseProbe
-from cuda_kernels.conformance.fragments_probe import on_gpu
-from cuda_kernels.conformance.fragments_records import save
+from cuda_kernels.conformance.fragments.memory import MatrixProbe, MovmatrixProbe, WmmaProbe
+from cuda_kernels.conformance.fragments.mma import MmaProbe, SparseProbe
+from cuda_kernels.conformance.fragments.probe import on_gpu
+from cuda_kernels.conformance.fragments.records import save
 from simlayout.errors import DeviceError
 from simlayout.files import write_whole
 from simlayout.hardware.matrix.fragments import FRAGMENTS

@@ -9,8 +9,8 @@ from functools import cached_property
 
 import numpy as np
 
-from cuda_kernels.conformance.fragments_bits import from_memory, from_registers, to_memory, to_registers
-from cuda_kernels.conformance.fragments_forms import ROWS, matrix_form, movmatrix_form, wmma_form, wmma_matrix
+from cuda_kernels.conformance.fragments.bits import from_memory, from_registers, to_memory, to_registers
+from cuda_kernels.conformance.fragments.forms import ROWS, matrix_form, movmatrix_form, wmma_form, wmma_matrix
 from simlayout.algebra.dtypes import TYPES
 from simlayout.hardware.matrix.fragments import fragment
 from simlayout.hardware.tables.arch import LANES
