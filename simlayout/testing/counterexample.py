@@ -89,7 +89,7 @@ class CounterexampleError(AssertionError):
         return super().__str__()
 
     def __reduce__(self):
-        return type(self), (str(self), self.counterexample), {"found": self.found}
+        return type(self), (str(self), self.counterexample)
 
 
 def refuted(claim, reason, places=(), details=(), remedy=None):

@@ -9,9 +9,9 @@ from places import ROOT
 
 PACKAGES = ("simlayout", "cuda_kernels")
 FILES = ("pyproject.toml", "README.md", "LICENSE")
-NOT_SHIPPED = ("cuda_kernels/lab/", *(f"cuda_kernels/conformance/{name}/" for name in ("foreign", "opcodes", "programs")),
-               "simlayout/guide/notes.md")
-"""What needs a checkout's records, and the notes on them."""
+NOT_SHIPPED = ("cuda_kernels/lab/", *(f"cuda_kernels/conformance/{name}/" for name in (
+    "foreign", "fragments", "opcodes", "programs")))
+"""What needs a checkout's records."""
 
 
 def shipped():
