@@ -113,7 +113,7 @@ def _locate_global(low, high, total, write, lanes, ranges, count, at, cells):
     here = behind(ranges, ARRAY_EACH * r)
     if write and not here[ARRAY_WRITEABLE]:
         return False
-    if _inside(here, total, high):                       # as nearly always: all lanes are in one array
+    if high <= here[ARRAY_ADDRESS] + here[ARRAY_SIZE] - total:              # as nearly always: all lanes are in one array
         for i in range(LANES):
             offset = I64(at[i]) - here[ARRAY_ADDRESS]
             at[i], cells[i] = U64(here[ARRAY_AT] + offset), U64(here[ARRAY_CELLS] + offset)
@@ -135,8 +135,7 @@ def _locate_global(low, high, total, write, lanes, ranges, count, at, cells):
 @within
 def _inside(here, total, address):
     """Whether `total` bytes are all in an array."""
-    first = here[ARRAY_ADDRESS]
-    return first <= address <= first + here[ARRAY_SIZE] - total
+    return address >= here[ARRAY_ADDRESS] and address <= here[ARRAY_ADDRESS] + here[ARRAY_SIZE] - total
 
 
 @within

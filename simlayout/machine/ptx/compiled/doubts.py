@@ -44,12 +44,12 @@ are noted (`Doubts.unwritten`, `Doubts.doubted`)."""
 def shared_load(cells, total, lanes, who, wrote, read):
     """SURE of a load that is no part of a race, DOUBTFUL of one that may be, UNWRITTEN of one of what nobody wrote; notes
     that its lanes have read."""
-    how, now = SURE, now_of(True, who)
+    shift, how, now = who[CELL], SURE, now_of(True, who)
     for i in range(LANES):
         if not lanes[i]:
             continue
         mine = by_thread(now, who[FIRST] + i)
-        for cell in cells_of(cells, i, total, who):
+        for cell in cells_of(cells[i], total, shift):
             writer, reader = wrote[cell], read[cell]
             if writer == NOBODY:
                 how = max(how, UNWRITTEN)
@@ -67,12 +67,12 @@ def shared_load(cells, total, lanes, who, wrote, read):
 @within
 def global_load(cells, cached, total, lanes, who, wrote, read):
     """As `shared_load`, of global memory, which is written before anybody writes. cached: as of `encode`."""
-    how, now = SURE, now_of(False, who)
+    shift, how, now = who[CELL], SURE, now_of(False, who)
     for i in range(LANES):
         if not lanes[i]:
             continue
         mine = by_thread(now, who[FIRST] + i)
-        for cell in cells_of(cells, i, total, who):
+        for cell in cells_of(cells[i], total, shift):
             writer, reader = wrote[cell], read[cell]
             if writer != NOBODY and (cached or _meet(writer, mine)):
                 how = DOUBTFUL
@@ -95,13 +95,13 @@ def store(shared, step, rows, at, cells, lanes, who, wrote, read, by):
     DOUBTFUL where it may race; notes that its lanes have written. step: of the table; rows: the registers; row `at` has
     where in this process the addresses are, at which nothing is stored yet."""
     total, like = step[SIZE] * step[COUNT], U32(step[LIKE])
-    how, now = SURE, now_of(shared, who)
+    shift, how, now = who[CELL], SURE, now_of(shared, who)
     wrong, mixed = U32(0), U32(0)                        # a bit for each lane that may race, or overwrites something else
     for i in range(LANES):
         if not lanes[i]:
             continue
         mine, bit, same = by_thread(now, who[FIRST] + i), U32(1) << U32(i), -1
-        for cell in cells_of(cells, i, total, who):
+        for cell in cells_of(cells[i], total, shift):
             writer = wrote[cell]
             if _races(shared, read[cell], mine):
                 wrong |= bit
@@ -119,7 +119,7 @@ def store(shared, step, rows, at, cells, lanes, who, wrote, read, by):
     for i in range(LANES):
         if not lanes[i]:
             continue
-        mine, bit, there = by_thread(now, who[FIRST] + i), U32(1) << U32(i), cells_of(cells, i, total, who)
+        mine, bit, there = by_thread(now, who[FIRST] + i), U32(1) << U32(i), cells_of(cells[i], total, shift)
         if _races(shared, wrote[there.start], mine) and not agrees(step, rows, at, lanes, i):
             wrong |= bit
         for cell in there:
@@ -137,12 +137,12 @@ def store(shared, step, rows, at, cells, lanes, who, wrote, read, by):
 def write(shared, cells, total, lanes, who, wrote, read, by, goes_on):
     """SURE of a write of shared or global memory that is no part of a race, DOUBTFUL of one that may be, whatever it writes;
     notes that its lanes have written, or, where that goes on, that they do until it has landed."""
-    how, now = SURE, now_of(shared, who)
+    shift, how, now = who[CELL], SURE, now_of(shared, who)
     for i in range(LANES):
         if not lanes[i]:
             continue
         mine = by_thread(now, who[FIRST] + i)
-        for cell in cells_of(cells, i, total, who):
+        for cell in cells_of(cells[i], total, shift):
             if _races(shared, wrote[cell], mine) or _races(shared, read[cell], mine):
                 how = DOUBTFUL
                 wrote[cell] = _many(shared, wrote[cell], read[cell], mine)
@@ -157,9 +157,10 @@ def write(shared, cells, total, lanes, who, wrote, read, by, goes_on):
 @within
 def mark(cells, total, lanes, who, marks, when):
     """Lanes have written, or read. when: as of `now_of`; or ALL, which is the mark of whoever does so for a while."""
+    shift = who[CELL]
     for i in range(LANES):
         if lanes[i]:
-            for cell in cells_of(cells, i, total, who):
+            for cell in cells_of(cells[i], total, shift):
                 marks[cell] = by_thread(when, who[FIRST] + i)
 
 
@@ -167,12 +168,12 @@ def mark(cells, total, lanes, who, marks, when):
 def update(shared, cells, total, lanes, who, wrote, read, updated):
     """SURE of an atomic of shared or global memory that is no part of a race with plain accesses, DOUBTFUL of one that may
     be, UNSURE of one of shared memory that nobody wrote; notes that its warp has updated that."""
-    how, now = SURE, now_of(shared, who)
+    shift, how, now = who[CELL], SURE, now_of(shared, who)
     for i in range(LANES):
         if not lanes[i]:
             continue
         mine = by_thread(now, who[FIRST] + i)
-        for cell in cells_of(cells, i, total, who):
+        for cell in cells_of(cells[i], total, shift):
             if shared and wrote[cell] == NOBODY:
                 how = UNSURE
             elif _races(shared, wrote[cell], mine) or _races(shared, read[cell], mine):
@@ -184,21 +185,22 @@ def update(shared, cells, total, lanes, who, wrote, read, updated):
 @within
 def updated_in(shared, cells, total, lanes, who, updated):
     """DOUBTFUL of a load or store of shared or global memory that may race with an atomic, else SURE."""
-    now = now_of(shared, who)
+    shift, now = who[CELL], now_of(shared, who)
     for i in range(LANES):
         if lanes[i]:
             mine = by_thread(now, who[FIRST] + i)
-            for cell in cells_of(cells, i, total, who):
+            for cell in cells_of(cells[i], total, shift):
                 if _races(shared, updated[cell], mine):
                     return DOUBTFUL
     return SURE
 
 
 @within
-def cells_of(cells, i, total, who):
-    """The numbers of the cells that a lane touches, a range."""
-    first = I64(cells[i]) >> who[CELL]
-    return range(first, first + max(total >> who[CELL], 1))
+def cells_of(at, total, shift):
+    """The numbers of the cells that a lane touches from a byte on, a range. shift: who[CELL], which marks that are written
+    do not change, though a compiler cannot know that."""
+    first = I64(at) >> shift
+    return range(first, first + max(total >> shift, 1))
 
 
 # ---- what marks say --------------------------------------------------------------------------------------------------
