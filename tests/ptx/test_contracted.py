@@ -1,6 +1,7 @@
 """Products are fused into sums where ptxas does it."""
 
 import re
+from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -53,6 +54,7 @@ def test_short_straight_code_makes_the_bits_of_what_ptxas_makes_of_it(code):
 
 CHOICE = "ld.global.u32 %q1, [%r2]; setp.eq.u32 %p1, %q1, 1;\n"
 AWAY = "@%p1 bra L1; st.global.f64 [%r2+512], %d5; bar.sync 0; st.global.f64 [%r2+520], %d6;\nL1:\n"
+TENTH = "0d3FB999999999999A"
 OPCODES = {
     # body, one result -> DFMA, DMUL, DADD that ptxas leaves
     "mul.f64 %d8, %d0, %d1; add.f64 %d9, %d8, %d2;": (1, 0, 0),
@@ -67,6 +69,18 @@ OPCODES = {
         (0, 1, 2),
     f"{CHOICE}mul.f64 %d8, %d0, %d1;{AWAY}mul.f64 %d10, %d2, %d3; sub.f64 %d9, %d8, %d10;": (1, 1, 0),
     f"{CHOICE}mul.f64 %d8, %d0, %d1; @%p1 exit; add.f64 %d9, %d8, %d2;": (0, 1, 1),
+    f"{CHOICE}mul.f64 %d8, %d0, {TENTH}; @%p1 exit; add.f64 %d9, %d8, %d2;": (1, 0, 0),
+    f"{CHOICE}mul.f64 %d8, {TENTH}, %d0;{AWAY}add.f64 %d9, %d8, %d2;": (1, 0, 0),
+    f"{CHOICE}mov.f64 %d10, {TENTH}; mul.f64 %d8, %d0, %d10; mov.f64 %d0, %d3;{AWAY}sub.f64 %d9, %d0, %d8;": (1, 0, 0),
+    f"{CHOICE}mul.f64 %d8, %d0, {TENTH};{AWAY}add.f64 %d9, %d8, %d2; st.global.f64 [%r2+528], %d8;": (0, 1, 1),
+    f"{CHOICE}mul.f64 %d8, %d0, {TENTH};{AWAY}add.f64 %d9, %d8, %d2; st.global.f64 [%r2+528], %d9; sub.f64 %d9, %d8, %d3;":
+        (2, 0, 0),
+    f"{CHOICE}mov.f64 %d8, %d3; @%p1 bra L1; mul.f64 %d8, %d0, {TENTH};\nL1: add.f64 %d9, %d8, %d2;": (0, 1, 1),
+    "mul.f64 %d8, %d0, %d1; mov.f64 %d10, %d8; add.f64 %d9, %d10, %d2;": (1, 0, 0),
+    "mul.f64 %d8, %d0, %d1; neg.f64 %d10, %d8; sub.f64 %d9, %d10, %d2;": (1, 0, 0),
+    "mul.f64 %d8, %d0, %d1; abs.f64 %d10, %d8; add.f64 %d9, %d10, %d2;": (0, 1, 1),
+    "mul.f64 %d8, %d0, %d1; mov.f64 %d0, %d3; add.f64 %d9, %d8, %d0;": (1, 0, 0),
+    "mul.f64 %d8, %d0, %d1; add.f64 %d9, %d8, %d2; mul.f64 %d8, %d9, %d3; sub.f64 %d9, %d4, %d8;": (2, 0, 0),
 }
 
 
@@ -87,11 +101,20 @@ def test_what_ptxas_fuses_beside_branches_is_fused(body, made_of_each):
     assert (ours.count("fma"), ours.count("mul"), ours.count("add") + ours.count("sub")) == OPCODES[body]
 
 
-def test_a_factor_that_changes_in_between_and_a_product_of_the_turn_before_are_left_alone():
-    changed = kernel("mul.f64 %d8, %d0, %d1; mov.f64 %d0, %d3; add.f64 %d9, %d8, %d2;\n", [9])
-    assert on_the_machine(changed, 1)[LOADS] == NUMBERS[0] * NUMBERS[1] + NUMBERS[2]
+def test_a_product_is_that_of_its_factors_where_it_stands():
+    first, second, other = (Fraction(NUMBERS[i]) for i in (0, 2, 3))
+    changed = kernel("mul.f64 %d8, %d0, %d2; mov.f64 %d0, %d3; add.f64 %d9, %d8, %d0;\n", [9])
+    assert on_the_machine(changed, 1)[LOADS] == float(first * second + other) != NUMBERS[0] * NUMBERS[2] + NUMBERS[3]
+    elsewhere = kernel("mov.u32 %q1, 0; setp.eq.u32 %p1, %q1, 1; mul.f64 %d8, 0d3FF199999999999A, %d0; mov.f64 %d0, %d4; "
+                       "neg.f64 %d10, %d8; @%p1 exit; sub.f64 %d9, %d10, %d0;\n", [9])
+    exact, rounded = -Fraction(1.1) * Fraction(NUMBERS[0]) - Fraction(NUMBERS[4]), -(1.1 * NUMBERS[0]) - NUMBERS[4]
+    assert on_the_machine(elsewhere, 1)[LOADS] == float(exact) != rounded
+
+
+def test_a_product_of_the_turn_before_is_left_alone_in_a_loop_that_stays():
     turns = """mov.f64 %d8, 0d0000000000000000; mov.f64 %d9, %d0; mov.u32 %q1, 0;
-    LOOP: add.f64 %d9, %d9, %d8; mul.f64 %d8, %d1, %d2; add.u32 %q1, %q1, 1; setp.lt.u32 %p1, %q1, 3; @%p1 bra LOOP;\n"""
+    LOOP: .pragma "nounroll"; add.f64 %d9, %d9, %d8; mul.f64 %d8, %d1, %d2; add.u32 %q1, %q1, 1; setp.lt.u32 %p1, %q1, 3;
+    @%p1 bra LOOP;\n"""
     product = NUMBERS[1] * NUMBERS[2]
     assert on_the_machine(kernel(turns, [9]), 1)[LOADS] == NUMBERS[0] + product + product
 

@@ -1,14 +1,16 @@
 """Products that ptxas fuses into the sums that use them: `mul`, and `add` or `sub`, become one `fma`, rounded once.
 
 PTX ISA, add, sub and mul: without a rounding modifier they may be contracted; with `.rn` they are not. Seen in the machine
-code that ptxas 13.5 makes for sm_90a: a product is fused if whatever uses it is a sum of the same type and .ftz in its basic
-block, that is not fused with its other operand. First come products that are used once, then those that are used more often;
-of two in one sum the first operand. That is before branches become predicates, or invariants move, and behind `unrolled`: in
-a loop that ptxas unrolls a product is fused with the sum of the next round.
+code that ptxas 13.0 and 13.5 make for sm_90a: a product is fused if whatever uses it, by moves and changes of the sign as
+well, is a sum of the same type and .ftz that is not fused with its other operand. The sum is in the product's basic block,
+or anywhere if one factor is a number, a parameter of the kernel or constant memory: such a product costs no register, and
+is computed where it is used. First come products that are used once, then those that are used more often; of two in one sum
+the first operand. That is before branches become predicates, or invariants move, and behind `unrolled`: in a loop that ptxas
+unrolls a product is fused with the sum of the next round.
 
 In long code where several products compete for several sums ptxas may choose otherwise (a rare one of random texts with 20
-products and sums). Registers that are written in several places, which compilers use where branches meet, are taken for no
-products.
+products and sums). A register that is written in several places, which compilers use where branches meet, is taken for no
+product if something reads it of which that is not plain in its basic block.
 """
 
 from collections.abc import Iterator
@@ -18,9 +20,13 @@ from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.passes.def_use import ENDS, Statements, defined, registers_read
 
 _TYPES = {"f32", "f64", "f16", "f16x2", "bf16", "bf16x2"}
+_DEEPEST = 20
+"""Moves that are followed."""
 
-def contracted(body: Statements) -> list[syntax.Instruction | syntax.Label]:
-    """The statements of a function with sums fused as ptxas does; products that nothing uses any more are left out.
+
+def contracted(body: Statements, entry: bool = True) -> list[syntax.Instruction | syntax.Label]:
+    """The statements of a function with sums fused as ptxas does; products that nothing uses any more are left out. entry:
+    whether its parameters are those of a kernel.
 
     >>> r = [syntax.Register(f"%d{i}", "b64") for i in range(5)]
     >>> mul = syntax.Instruction("mul", ("f64",), (r[3], r[0], r[1]), None, 1, 1, None, "")
@@ -28,20 +34,32 @@ def contracted(body: Statements) -> list[syntax.Instruction | syntax.Label]:
     >>> [(made.name, made.operands[0].name) for made in contracted([mul, sub])]
     [('neg.f64', '%d4 negated'), ('fma.rn.f64', '%d4')]
     """
-    if not any(_is(statement, "mul") for statement in body):
+    if not any(map(is_product, body)) or not any(map(is_sum, body)):
         return list(body)
-    found = _Sums(body)
+    found = _Sums(body, entry)
     made: list[syntax.Instruction | syntax.Label] = []
     for at, statement in enumerate(body):
         if at in found.fused:
             made += _fused(statement, *found.fused[at])
-        elif at not in found.spent:
+        elif at in found.spent:
+            made += found.spent[at]
+        else:
             made.append(statement)
     return made
 
 
+def is_product(statement: syntax.Instruction | syntax.Label) -> bool:
+    """Whether a statement is a mul of all lanes that may be fused; mul.sat is none."""
+    return _is(statement, "mul") and getattr(statement, "guard", None) is None
+
+
+def is_sum(statement: syntax.Instruction | syntax.Label) -> bool:
+    """Whether a statement is an add or sub that may be fused."""
+    return _is(statement, "add", "sub")
+
+
 def _is(statement, *opcodes):
-    """Whether a statement is one of these of floats, whose rounding may be left out; mul.sat is none."""
+    """Whether a statement is one of these of floats, whose rounding may be left out."""
     return (isinstance(statement, syntax.Instruction) and statement.opcode in opcodes and statement.modifiers[-1:] != ()
             and statement.modifiers[-1] in _TYPES and len(statement.operands) == 3
             and isinstance(statement.operands[0], syntax.Register)
@@ -50,51 +68,107 @@ def _is(statement, *opcodes):
 
 @dataclass
 class _Product:
-    """A mul: where it is, its statement, its basic block, and where the sums are that use it and are not fused."""
+    """A mul: where it is, its factors and modifiers. uses: {where a sum is that uses it and is not fused: (which operand,
+    whether that is negated)}; anywhere: whether they may be in other basic blocks."""
 
     at: int
-    statement: syntax.Instruction
-    block: int
-    uses: list[int]
+    factors: tuple[syntax.Operand, ...]
+    modifiers: tuple[str, ...]
+    uses: dict[int, tuple[int, bool]]
+    anywhere: bool
 
 
 class _Sums:
-    """fused: {place of a sum: (the mul, which operand it is)}; spent: places of products that nothing uses any more."""
+    """fused: {place of a sum: (its _Product, the factors, which operand that is, whether it is negated)}; spent: {place of a
+    product that nothing uses any more: what is left there}."""
 
-    def __init__(self, body: Statements):
-        self._body = body
+    def __init__(self, body: Statements, entry: bool):
+        self._body, self._entry = body, entry
         self._blocks = list(_blocks(body))
-        self.fused: dict[int, tuple[syntax.Instruction, int]] = {}
+        self.fused: dict[int, tuple] = {}
         self._definitions: dict[str, list[int]] = {}
-        uses: dict[str, list[int]] = {}
+        self._uses: dict[str, list[int]] = {}
         for at, statement in enumerate(body):
             if isinstance(statement, syntax.Instruction):
                 for name in defined(statement):
                     self._definitions.setdefault(name, []).append(at)
                 for name in registers_read(statement):
-                    uses.setdefault(name, []).append(at)
-        self._products = dict(self._found(uses))
+                    self._uses.setdefault(name, []).append(at)
+        self._by_sum: dict[tuple[int, int], _Product] = {}
+        products = [made for at, one in enumerate(body) if is_product(one)
+                    and (made := self._product(at, one)) is not None]
+        for product in products:
+            self._by_sum.update({(at, side): product for at, (side, _) in product.uses.items()})
+        self.spent: dict[int, list] = {product.at: [] for product in products}
         for once in (True, False):
             for at, statement in enumerate(body):
-                if _is(statement, "add", "sub") and at not in self.fused:
-                    self._fuse(at, statement, once)
-        self.spent = {product.at for product in self._products.values()
-                      if not product.uses and any(mul is product.statement for mul, _ in self.fused.values())}
+                if is_sum(statement) and at not in self.fused:
+                    self._fuse(at, once)
+        self.spent = {product.at: self.spent[product.at] for product in products
+                      if not product.uses and any(made is product for made, *_ in self.fused.values())}
 
-    def _found(self, uses):
-        """(register, _Product) of each mul of all lanes that alone writes its register. uses: {register: places}."""
-        for at, statement in enumerate(self._body):
-            if _is(statement, "mul") and statement.guard is None:
-                name = statement.operands[0].name
-                if self._definitions[name] == [at]:
-                    yield name, _Product(at, statement, self._blocks[at], uses.get(name, []))
+    def _product(self, at, statement):
+        """The _Product of a mul; None if something else than a sum uses it."""
+        uses: dict[int, tuple[int, bool]] = {}
+        if not self._follow(statement, at, False, uses, _DEEPEST):
+            return None
+        factors = statement.operands[1:]
+        return _Product(at, factors, statement.modifiers, uses, any(map(self._constant, factors)))
 
-    def _fuse(self, at, statement, once):
+    def _follow(self, statement, at, negated, uses, deep):
+        """Puts the sums into `uses` that read what a statement makes; returns whether nothing else does."""
+        name = statement.operands[0].name
+        where = self._read_of(name, at)
+        if where is None or not deep:
+            return False
+        for place in where:
+            one = self._body[place]
+            sides = [side for side, operand in enumerate(one.operands) if side and getattr(operand, "name", "") == name]
+            passes = one.opcode == "mov" or one.opcode == "neg" and one.modifiers[-1:] == self._body[at].modifiers[-1:]
+            if passes and one.guard is None and len(one.operands) == 2 and len(sides) == 1:
+                if not self._follow(one, place, negated != (one.opcode == "neg"), uses, deep - 1):
+                    return False
+            elif not is_sum(one) or len(sides) != 1 or place in uses:
+                return False
+            else:
+                uses[place] = sides[0], negated
+        return True
+
+    def _read_of(self, name, at):
+        """Where something reads what a statement makes of a register; None if that is not plain."""
+        every, read = self._definitions[name], self._uses.get(name, ())
+        if len(every) == 1:
+            return read
+        block = self._blocks[at]
+        behind = next((one for one in every if one > at and self._blocks[one] == block), None)
+        if behind is not None:
+            return [place for place in read if at < place <= behind] if self._body[behind].guard is None else None
+        ahead = [max((one for one in every if one < place and self._blocks[one] == self._blocks[place]), default=None)
+                 for place in read]
+        if None in ahead or any(self._body[one].guard is not None for one in every):
+            return None
+        return [place for place, last in zip(read, ahead) if last == at]
+
+    def _constant(self, operand, deep=_DEEPEST):
+        """Whether ptxas reads an operand from the instruction, or from constant memory."""
+        if not isinstance(operand, syntax.Register):
+            return isinstance(operand, syntax.Integer | syntax.Float)
+        every = self._definitions.get(operand.name, ())
+        made = self._body[every[0]] if len(every) == 1 else None
+        if made is None or made.guard is not None or not deep:
+            return False
+        if made.opcode == "ld":
+            plain = isinstance(getattr(made.operands[1], "base", None), syntax.Symbol)
+            return plain and ("const" in made.modifiers or self._entry and "param" in made.modifiers)
+        passes = made.opcode in ("mov", "neg", "abs") and len(made.operands) == 2
+        return passes and self._constant(made.operands[1], deep - 1)
+
+    def _fuse(self, at, once):
         for side in (1, 2):
-            product = self._products.get(getattr(statement.operands[side], "name", ""))
-            if product and (len(product.uses) == 1 or not once) and self._may(product):
-                self.fused[at] = product.statement, side
-                product.uses.remove(at)
+            product = self._by_sum.get((at, side))
+            if product and at in product.uses and (len(product.uses) == 1 or not once) and self._may(product):
+                _, negated = product.uses.pop(at)
+                self.fused[at] = product, self._kept(product, at), side, negated
                 return
 
     def _may(self, product):
@@ -102,12 +176,30 @@ class _Sums:
         return all(self._takes(product, at) for at in product.uses)
 
     def _takes(self, product, at):
-        sum, mul = self._body[at], product.statement
-        return (_is(sum, "add", "sub") and at not in self.fused and self._blocks[at] == product.block and at > product.at
-                and sum.operands[1] != sum.operands[2]
-                and [word for word in sum.modifiers if word != "sat"] == list(mul.modifiers)
-                and not any(product.at < place < at for operand in mul.operands[1:]
-                            for place in self._definitions.get(getattr(operand, "name", ""), ())))
+        sum = self._body[at]
+        same = [word for word in sum.modifiers if word != "sat"] == list(product.modifiers)
+        return at not in self.fused and same and (product.anywhere or self._is_behind(product, at))
+
+    def _is_behind(self, product, at):
+        """Whether a place is behind a product in its basic block."""
+        return self._blocks[at] == self._blocks[product.at] and at > product.at
+
+    def _kept(self, product, at):
+        """The factors of a product as a sum elsewhere finds them: of those that may have changed, there are copies."""
+        made = []
+        for number, factor in enumerate(product.factors):
+            places = self._definitions.get(getattr(factor, "name", ""), ())
+            near = any(product.at < place < at for place in places)
+            if near if self._is_behind(product, at) else places and not self._constant(factor):
+                kind = product.modifiers[-1]
+                type = "b32" if kind.endswith("x2") else f"b{kind.lstrip('bf')}"
+                copy = syntax.Register(f"{factor.name} of {product.at}.{number}", type)
+                move = replace(self._body[product.at], opcode="mov", modifiers=(type,), operands=(copy, factor))
+                if move not in self.spent[product.at]:
+                    self.spent[product.at].append(move)
+                factor = copy
+            made.append(factor)
+        return made
 
 
 def _blocks(body) -> Iterator[int]:
@@ -120,14 +212,19 @@ def _blocks(body) -> Iterator[int]:
         number += not begins and statement.opcode in ENDS
 
 
-def _fused(sum, mul, side):
-    """The instructions of a sum whose operand `side` is a product."""
-    _, first, second = mul.operands
-    other = sum.operands[3 - side]
+def _fused(sum, product, factors, side, negated):
+    """The instructions of a sum whose operand `side` is a product of factors, or that negated."""
+    (first, second), other = factors, sum.operands[3 - side]
     made = []
-    if sum.opcode == "sub":
-        target = syntax.Register(f"{sum.operands[0].name} negated", sum.operands[0].type)
-        made = [replace(sum, opcode="neg", modifiers=sum.modifiers[-1:], operands=(target, other if side == 1 else first))]
-        first, other = (first, target) if side == 1 else (target, other)
+
+    def minus(operand, name):
+        target = syntax.Register(f"{sum.operands[0].name} {name}", sum.operands[0].type)
+        made.append(replace(sum, opcode="neg", modifiers=sum.modifiers[-1:], operands=(target, operand)))
+        return target
+
+    if sum.opcode == "sub" and side == 1:
+        other = minus(other, "negated")
+    if negated != (sum.opcode == "sub" and side == 2):
+        first = minus(first, "negated" if sum.opcode != "sub" or side == 2 else "minus")
     operands = sum.operands[0], first, second, other
     return [*made, replace(sum, opcode="fma", modifiers=("rn", *sum.modifiers), operands=operands)]

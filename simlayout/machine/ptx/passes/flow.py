@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.passes.def_use import symbols_used
+from simlayout.machine.ptx.passes.def_use import defined, registers_read, symbols_used
 from simlayout.machine.ptx.passes.order import blocks_in_order, loops
 
 
@@ -53,6 +53,22 @@ class Flow:
             if behind == before:
                 return True
         return False
+
+    @cached_property
+    def live(self) -> dict[int, set[str]]:
+        """{block: names of the registers that may be read in it, or behind it, as they are ahead of it}."""
+        read, made = {}, {}
+        for block in self.order:
+            read[block], made[block] = set(), set()
+            for one in self.blocks[block]:
+                read[block].update(name for name in registers_read(one) if name not in made[block])
+                made[block].update(defined(one) if one.guard is None else ())
+        live, before = dict(read), None
+        while live != before:
+            before = dict(live)
+            for block in reversed(self.order):
+                live[block] = read[block].union(*(live[to] for to in self.after[block])) - (made[block] - read[block])
+        return live
 
     def regions(self, uniform: Callable[[syntax.Instruction], bool]) -> Iterator[tuple[int, set[int]]]:
         """(block, the blocks between its branch and where the ways of that meet) of each branch that is not `uniform`: those

@@ -51,5 +51,5 @@ def made(names) -> Made:
     counts = wholes.counts | dict.fromkeys(stored_again(function.body, names.known, wholes.counts), ())
     stay = gone.union(guards, *redundant.values())
     placed, under = chosen(replace(function, body=tuple(placed)), names.known, wholes, stay)
-    body, late = sunk(contracted(placed))
+    body, late = sunk(contracted(placed, function.entry))
     return Made(body, late, guards | under, unread, counts, map_fields(function.body))

@@ -22,10 +22,11 @@ _DEEPEST = 20
 
 
 class Rounds:
-    """Of a loop of a Flow. matter: whether accesses of shared memory in two rounds are so near that they may become one."""
+    """Of a loop of a Flow. begins_here: whether the first round is that of the loop. matter: whether accesses of shared
+    memory in two rounds are so near that they may become one."""
 
-    def __init__(self, function, flow, loop):
-        self._flow, self._head = flow, loop[0]
+    def __init__(self, function, flow, loop, begins_here=True):
+        self._flow, self._begins_here = flow, begins_here
         self._entries = [block for block in flow.before[loop[0]] if block not in loop]
         self._times = Counter(name for one in function.body for name in defined(one))
         self._inside = {name for block in loop for one in flow.blocks[block] for name in defined(one)}
@@ -48,7 +49,7 @@ class Rounds:
 
     def begins(self, register, named):
         """Takes a register that the loop reads ahead of its definition, and what it is called in the first round."""
-        self._numbers[named.name] = self.ahead(register)
+        self._numbers[named.name] = self.ahead(register) if self._begins_here else None
 
     def ahead(self, operand) -> int | None:
         """The number that an operand is ahead of the loop."""

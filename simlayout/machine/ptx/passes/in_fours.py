@@ -1,0 +1,199 @@
+"""Loops of a number of rounds that only the launch tells: ptxas writes four rounds one after another, which are executed as
+long as four are left, two behind them, and one.
+
+Seen in the SASS of ptxas 13.0 and 13.5, of loops that `counted` finds, with steps of a number and one way out. Rounds begin
+behind the test by which the loop ends: of a loop that tests at its top that part is executed once ahead of all, and so is a
+round where a loop with branches in it is turned round. Numbers without a sign are looked at first, and where the comparison
+does not hold a round comes ahead. Where it is `ne`, one round is repeated at the end, else the last one is the only one; by
+what the registers become there ptxas takes them for less aligned. How large a loop may be depends on what it loads: 21
+statements, of which accesses of memory count twice, or 50 with loads of global memory, or 5 more for each load of shared
+memory, up to 100. One with branches in it has no barrier. Where lanes do something together, as in shuffles, all have to
+leave the loop together, and the bound is a number or a parameter as it stands.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from simlayout.machine.arithmetic.carriers import width_of
+from simlayout.machine.ptx import syntax
+from simlayout.machine.ptx.passes.accesses import is_shared_load
+from simlayout.machine.ptx.passes.copies import Copies, goes_to
+from simlayout.machine.ptx.passes.counted import End, leads_to_head, made_in, only_goes
+from simlayout.machine.ptx.passes.def_use import Statements, defined
+from simlayout.machine.ptx.passes.flow import Flow
+from simlayout.machine.ptx.passes.rounds import Rounds
+
+_MOST, _MOST_GLOBAL, _MOST_SHARED, _EACH = 21, 50, 100, 5
+_MEMORY = {"ld", "st", "atom", "red", "ldmatrix", "stmatrix", "cp"}
+_BARRIERS = {"bar", "barrier"}
+_TOGETHER = {*_BARRIERS, "shfl", "vote", "match", "redux", "activemask", "elect", "mma", "ldmatrix", "stmatrix"}
+"""Opcodes by which lanes do something together."""
+_LONG = {"ex2": 6, "lg2": 6, "rsqrt": 6, "rcp": 6, "sqrt": 6, "div": 8, "rem": 25}
+"""Opcodes of which ptxas makes so many instructions, where they have no .ftz."""
+_DEEPEST = 20
+_AGAINST = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "ne": "eq", "eq": "ne"}
+_SWAPPED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "ne": "ne", "eq": "eq"}
+
+
+class _Way(NamedTuple):
+    """How a counter goes on: while `counter compare bound`, by `step` in each round, a number. type: of the comparison."""
+
+    counter: syntax.Register
+    compare: str
+    bound: syntax.Operand
+    step: int
+    type: str
+
+
+class InFours:
+    """The rounds of a loop with an End. out: blocks that only lead away from it; matter: whether accesses of shared memory
+    in four rounds are so near that they may become one."""
+
+    def __init__(self, function: syntax.Function, flow: Flow, loop: list[int], out: list[int], end: End):
+        self._function, self._flow, self._loop, self._out, self._end = function, flow, loop, out, end
+        self._every = [one for block in loop for one in flow.blocks[block]]
+        branches = [one for one in self._every if one.opcode == "bra" and one.guard is not None]
+        self._branches = any(one is not end.branch for one in branches)
+        self._goes_back = any(leads_to_head(flow, loop, to) for to in flow.after[end.block])
+        self._at_top = end.block == loop[0] and not self._goes_back
+        self._blocks = [*loop[1:], loop[0]] if self._at_top else loop           # as ptxas turns it, so that it ends below
+        self.matter = False
+        self._way = self._found()
+
+    def _rounds(self):
+        return Rounds(self._function, self._flow, self._loop, False)
+
+    def _found(self):
+        """The _Way of the counter; None where ptxas does not unroll the loop by it."""
+        counter, flow, loop = self._end.counter, self._flow, self._loop
+        leaves = [block for block in loop if not {*flow.after[block]} <= {*loop}]
+        if leaves != [self._end.block] or not (self._goes_back or self._at_top) or any(
+                one.opcode in ("ret", "exit", "trap") for one in self._every):
+            return None
+        source, step = counter.source, self._step()
+        if not step or not self._is_changed_once() or source.name not in flow.live[self._blocks[0]]:
+            return None
+        compare, type = counter.test.modifiers
+        if counter.test.operands[1] is counter.bound:
+            compare = _SWAPPED[compare]
+        if flow.after[self._end.block][0] not in loop:
+            compare = _AGAINST[compare]
+        known = compare in (("lt", "le", "ne") if step > 0 else ("gt", "ge", "ne"))
+        return _Way(source, compare, counter.bound, step, type) if known else None
+
+    def _step(self):
+        """By how much the counter becomes more, None if that is no number."""
+        opcode, operands = self._end.counter.step.opcode, self._end.counter.step.operands[1:]
+        numbers = [self._rounds().number(one) for one in operands if one is not self._end.counter.source]
+        if len(numbers) != 1 or numbers[0] is None or opcode == "sub" and operands[0] is not self._end.counter.source:
+            return None
+        bits = width_of(self._end.counter.step.modifiers[-1])
+        number = (numbers[0] + (1 << bits - 1) & (1 << bits) - 1) - (1 << bits - 1)
+        return number if opcode == "add" else -number
+
+    def _bottom(self):
+        """The statements of the basic block at the end of a round."""
+        block = self._end.block
+        before = [one for one in self._flow.before[block] if one in self._loop]
+        return [one for at in ([*before, block] if self._at_top and len(before) == 1 else [block])
+                for one in self._flow.blocks[at]]
+
+    def _is_changed_once(self):
+        """Whether the counter is changed in the last basic block of a round, ahead of the comparison, which is of the new
+        number."""
+        counter, bottom, made = self._end.counter, self._bottom(), made_in(self._flow, self._loop)
+        if not all(any(one is other for other in bottom) for one in made[counter.source.name]):
+            return False
+        more = {counter.source.name: 0}                  # register -> by how many steps it is more than the counter ahead
+        for one in bottom:
+            if one is counter.test:
+                return more.get(counter.compared.name) == 1
+            source = getattr(one.operands[-1], "name", "") if one.operands else ""
+            new = (1 if one is counter.step and more.get(counter.source.name) == 0
+                   else more.get(source) if one.opcode == "mov" and one.guard is None else None)
+            for name in defined(one):
+                more[name] = new
+        return False
+
+    def fits(self, alike: Callable[[syntax.Instruction], bool]) -> bool:
+        """Whether ptxas unrolls the loop. alike: whether all lanes take a branch alike."""
+        size = sum(_size(one) for one in self._every if not only_goes((one,)))
+        shared = sum(map(is_shared_load, self._every))
+        global_loads = any(one.opcode == "ld" and "global" in one.modifiers for one in self._every)
+        most = max(_MOST_GLOBAL if global_loads else _MOST, min(_MOST + _EACH * shared, _MOST_SHARED))
+        opcodes, branch = {one.opcode for one in self._every}, self._end.branch
+        if self._way is None or size > most or self._branches and not opcodes.isdisjoint(_BARRIERS):
+            return False
+        return opcodes.isdisjoint(_TOGETHER) or self._is_given(self._way.bound) and alike(branch)
+
+    def _is_given(self, operand):
+        """Whether an operand is a number or a parameter of the kernel, as it stands."""
+        made = None
+        for _ in range(_DEEPEST):
+            name = getattr(operand, "name", "")
+            every = [one for block in self._flow.order for one in self._flow.blocks[block] if name in defined(one)]
+            made = every[0] if len(every) == 1 and every[0].guard is None else None
+            if made is None or made.opcode != "mov":
+                break
+            operand = made.operands[1]
+        return isinstance(operand, syntax.Integer) or (
+            made is not None and made.opcode == "ld" and "param" in made.modifiers and self._function.entry)
+
+    def written(self, mark: str, end: str, own: set[str], live: set[str]) -> Statements:
+        """The statements of the rounds. mark: how names of new labels begin; end: the label behind the loop; own: the
+        registers that become others in each round; live: those that something reads behind the loop."""
+        flow, blocks, test, way = self._flow, self._blocks, self._end.branch, self._way
+        line, again = test.line, flow.live[blocks[0]] | live
+        stays = flow.after[self._end.block][0] in self._loop
+
+        def copied(name: str, many: int, goes_on: bool | None, used: set[str] = again, parts: Sequence[int] = blocks):
+            """Rounds under a label; goes_on: whether the loop does behind them, None for either."""
+            rounds, label = self._rounds(), f"{mark}.{name}"
+            leads = {block: f"{mark}.begin" for block in self._loop if block not in parts}
+            copies = Copies(flow, [*parts, *self._out], rounds, label, end, own, used, leads)
+            for number in range(many):
+                on = True if number < many - 1 else goes_on
+                copies.round(number, test, None if on is None else on == stays)
+            self.matter |= rounds.matter
+            return [syntax.Label(label, line), *copies.written(), syntax.Label(copies.label(many - 1, blocks[0]), line)]
+
+        def once(name: str, parts: Sequence[int] = blocks):
+            return [*copied(name, 1, None, parts=parts)]
+
+        made = [*once("ahead", self._loop[:1]), syntax.Label(f"{mark}.begin", line)] if self._at_top else []
+        made += once("turned") if self._end.turned and self._branches else []
+        if way.type[0] in "ub":
+            made += [*self._enough(1, mark, "goes", True), *once("first"), syntax.Label(f"{mark}.goes", line)]
+        made += [*self._enough(4, mark, "left", False), *copied("four", 4, None), *self._enough(4, mark, "four", True)]
+        made += [syntax.Label(f"{mark}.left", line), *self._enough(2, mark, "one", False), *copied("two", 2, None)]
+        if way.compare == "ne":
+            made += [*once("one"), goes_to(test, f"{mark}.one")]
+        else:
+            made += copied("one", 1, False, again if self._branches else live)
+        return [replace(one, nounroll=True) if isinstance(one, syntax.Instruction) else one for one in made]
+
+    def _enough(self, many, mark, name, holds) -> Iterator[syntax.Instruction]:
+        """Statements that branch to a label if so many rounds are left, or else if they are not."""
+        counter, compare, bound, step, type = self._way
+        compare = compare if compare != "ne" else "lt" if step > 0 else "gt"
+        bits, test, step_like = width_of(type), self._end.branch, self._end.counter.step
+        left, is_more, enough = (syntax.Register(f"{mark}.{what}", kind)
+                                 for what, kind in (("left", f"b{bits}"), ("more", "pred"), ("enough", "pred")))
+
+        def made(opcode, modifiers, *operands):
+            return replace(step_like, opcode=opcode, modifiers=modifiers, operands=operands)
+
+        yield made("sub", (f"s{bits}",), left, *((bound, counter) if step > 0 else (counter, bound)))
+        yield made("setp", ("gt" if compare in ("lt", "gt") else "ge", f"u{bits}"), is_more, left,
+                   syntax.Integer((many - 1) * abs(step)))
+        yield made("setp", (compare, "and", f"{'u' if type[0] in 'ub' else 's'}{bits}"), enough, counter, bound, is_more)
+        yield goes_to(test, f"{mark}.{name}", enough if holds else syntax.Negated(enough))
+
+
+def _size(one):
+    """As how many instructions ptxas counts a statement here."""
+    if one.opcode in ("mov", "cvta"):
+        return isinstance(one.operands[-1], syntax.Integer | syntax.Float)
+    short = "ftz" in one.modifiers and one.opcode != "div"
+    return 2 if one.opcode in _MEMORY else 1 if short else _LONG.get(one.opcode, 1)
