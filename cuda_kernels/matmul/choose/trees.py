@@ -97,12 +97,31 @@ class Trees:
             raise SimlayoutError(f"a leaf adds {steps.max() * UNIT:.3f} to a logarithm: a file holds less than "
                                  f"{UNIT * (1 << 15):.5f}")
         arrays = {"feature": self.feature, "border": self.border, "leaf": steps}
-        kept = {name: b64encode(_packed(arrays[name].astype(kind))).decode() for name, kind in STORED.items()}
+        kept = {name: b64encode(_packed(_planes(arrays[name].astype(kind)))).decode() for name, kind in STORED.items()}
         write_record(path, {**head, "features": FEATURES, "depth": self.feature.shape[1], **kept})
 
 
+def _planes(array):
+    """An array of 16-bit numbers as bytes, all upper ones ahead of all lower ones, of numbers that are twice as large, or of
+    2 * -n - 1 where one is negative: most upper ones are 0, which saves a twentieth. Other arrays stay."""
+    if array.dtype != "<i2":
+        return array
+    numbers = array.ravel().astype(np.int32)
+    folded = numbers << 1 ^ numbers >> 15
+    return np.concatenate([folded >> 8, folded & 255]).astype(np.uint8)
+
+
+def _of_planes(data, kind):
+    """The array of a type that `_planes` made bytes of."""
+    if kind != "<i2":
+        return np.frombuffer(data, kind)
+    upper, lower = np.frombuffer(data, np.uint8).reshape(2, -1).astype(np.int32)
+    folded = upper << 8 | lower
+    return (folded >> 1 ^ -(folded & 1)).astype(kind)
+
+
 def _packed(array):
-    """What lzma makes of an array. That it is told the size of a number saves a tenth of the leaves."""
+    """What lzma makes of an array. That it is told the size of a number saves a tenth."""
     aligned = array.itemsize.bit_length() - 1
     how = {"id": lzma.FILTER_LZMA1, "preset": 6 | lzma.PRESET_EXTREME, "lc": 1, "lp": aligned, "pb": aligned}
     return lzma.compress(array.tobytes(), lzma.FORMAT_ALONE, filters=[how])
@@ -113,7 +132,7 @@ def read(path=PATH):
     try:
         record = json.loads(Path(path).read_text())
         depth = record["depth"]
-        arrays = (np.frombuffer(lzma.decompress(b64decode(record[name], validate=True)), kind)
+        arrays = (_of_planes(lzma.decompress(b64decode(record[name], validate=True)), kind)
                   for name, kind in STORED.items())
         feature, border, leaf = (x.reshape(-1, columns) for x, columns in zip(arrays, (depth, depth, 2 ** depth)))
         if (tuple(record["features"]) != FEATURES or not len(feature) == len(border) == len(leaf) or depth > 8
