@@ -177,10 +177,6 @@ def test_a_launch_has_the_variables_that_its_kernel_can_reach_and_no_others():
     ("multimem.red.relaxed.sys.global.add.f32 [%rd1], %f;", "(multimem): add in the memory of one GPU"),
     ("max.f32 %f1, %f2, %f3, %f4;", "three sources need sm_100 or newer, and the machine is an sm_90: compile for sm_90a"),
     ("vmad.u32.u32.u32 %r1, %r2, %r3, %r4;", "(vmad): write it in plain C"),
-    ("mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f, %f, %f, %f}, {%r1, %r2}, {%r3, %r4}, {%f, %f, %f, %f}, "
-     "%r1, 0;", "multiply the whole matrices here, without .sp"),
-    ("wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {%f, %f, %f, %f}, %rd1, %rd2, %r1, 0, 1, 1, 1, 0, 0;",
-     "multiply the whole matrices here, without .sp"),
     ("cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%r1], [%rd1, {%r2, %r3, %r4}], "
      "[%r1], {%rs1};", "load tiles (.tile)")])
 def test_what_the_machine_lacks_is_refused_in_one_line_that_says_what_to_do(line, instead):
