@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from simlayout.errors import MachineError
+from simlayout.errors import HazardError, MachineError
 from simlayout.machine.engine.launch import MOST_TOGETHER
 from simlayout.machine.engine.trace import Trace
 from simlayout.machine.hazards.languages import NUMBA
@@ -27,6 +27,7 @@ from simlayout.machine.ptx.module import Module
 from simlayout.machine.ptx.parser.grammar import parse
 from simlayout.programs.cxx_arrays import cxx_arrays
 from simlayout.programs.shared_arrays import SharedArray, raised_with_elements, with_elements
+from simlayout.programs.unset import unset, written
 from simlayout.progress import Console
 
 ALIGNMENT = 512
@@ -72,20 +73,31 @@ class DeviceMemory:
         self.texts: dict[int, str] = {}                              # where it begins -> which argument of a launch it is
         self.elements: dict[int, tuple] = {}                         # likewise, where they are known
         self.seen = False                                            # whether the host may have read any of it
+        self.fresh: set[int] = set()                                 # where what begins that nothing has written
 
     @property
     def used(self) -> int:
         """Bytes that are allocated."""
         return sum(array.size for array in self._arrays.values())
 
-    def allocate(self, nbytes: int) -> int:
+    def allocate(self, nbytes: int, fresh: bool = False) -> int:
         """The address of nbytes new bytes, which are 0xFF: a read of what was never written shows. Those of more than
-        MOST_FILLED are 0, and take room in this process only where they are touched."""
+        MOST_FILLED are 0, and take room in this process only where they are touched. fresh: whether it will be said what is
+        `written` there."""
         room = np.zeros(nbytes + ALIGNMENT + min(max(nbytes, LEAST_APART), MOST_APART), np.uint8)
         first = -room.ctypes.data % ALIGNMENT
         if nbytes <= MOST_FILLED:
             room[first:first + nbytes] = 0xFF
-        return self.adopt(room.ctypes.data + first, nbytes, room)
+        address = self.adopt(room.ctypes.data + first, nbytes, room)
+        if fresh:
+            self.fresh.add(address)
+        return address
+
+    def written(self, address: int) -> None:
+        """Something has been written to the allocation that an address lies in."""
+        extent = self.extent(address) if self.fresh else None
+        if extent is not None:
+            self.fresh.discard(extent[0])
 
     def adopt(self, address: int, nbytes: int, owner: Any = None) -> int:
         """Makes memory of this process the device's too; returns its address. owner: kept as long as the memory is."""
@@ -103,6 +115,7 @@ class DeviceMemory:
                 raise MachineError(f"no memory was allocated at {address:#x}, or it is free already")
             del self._starts[bisect_left(self._starts, address)]
             del self._arrays[address]
+            self.fresh.discard(address)
             self._changed()
 
     def _changed(self):
@@ -329,6 +342,7 @@ class SimulatedDevice:
         with self._progress(name or entry.name) as moved, raised_with_elements(arrays):
             trace = entry.run(grid, block, *values, shared_bytes=shared_bytes, cluster=cluster, together=together,
                               hazards=self.hazards if watched else "off", arch=self.arch, progress=moved)
+        trace = self._with_unset(entry, values, trace) if self.memory.fresh and watched else trace
         if not any(array.file for array in arrays):           # Numba has declared none: CUDA C++ is read off its source
             arrays = cxx_arrays(entry, trace, shared_bytes) or arrays
         if arrays or trace.hazards:
@@ -339,6 +353,19 @@ class SimulatedDevice:
         if self._told is not None:
             self._told(launched)
         return trace
+
+    def _with_unset(self, entry, values, trace):
+        """The Trace of a launch with Hazards of what nothing had written. What the kernel may store to is written now."""
+        starts = {number: extent[0] for number, value in enumerate(values) if isinstance(value, int | np.integer)
+                  and (extent := self.memory.extent(int(value))) is not None}
+        fresh = {number: self.memory.texts.get(start, "") for number, start in starts.items() if start in self.memory.fresh}
+        found, stored = unset(entry, trace, set(starts), fresh), written(entry)
+        if stored is None or not all(isinstance(value, int | float | np.number) for value in values):
+            self.memory.fresh.clear()
+        self.memory.fresh -= {starts[number] for number in (stored or ()) if number in starts}
+        if found and self.hazards == "raise":
+            raise HazardError(found[0].text, found[0])
+        return replace(trace, hazards=(*trace.hazards, *found)) if found else trace
 
     def _arrays_of(self, entry):
         return tuple(SharedArray(symbol, *placed, *self.declared.get(symbol, ()))

@@ -127,13 +127,15 @@ class SimulatedBinding:
         if nbytes > self._attributes["TOTAL_MEMORY"] - self.device.memory.used:
             return (real.CUresult.CUDA_ERROR_OUT_OF_MEMORY, real.CUdeviceptr(0))
         try:
-            return SUCCESS, real.CUdeviceptr(self.device.memory.allocate(nbytes))
+            return SUCCESS, real.CUdeviceptr(self.device.memory.allocate(nbytes, fresh=True))
         except MemoryError:
             return (real.CUresult.CUDA_ERROR_OUT_OF_MEMORY, real.CUdeviceptr(0))
 
     def cuMemAllocManaged(self, nbytes, flags):
         self.device.memory.seen = True
-        return self.cuMemAlloc(nbytes)
+        made = self.cuMemAlloc(nbytes)
+        self.device.memory.written(int(made[1]))             # by the host, unseen
+        return made
 
     def cuMemFree(self, address):
         self.device.memory.free(int(address))
@@ -170,6 +172,7 @@ class SimulatedBinding:
     def cuMemcpyHtoD(self, target, source, nbytes):
         self.device.memory.check(int(target), nbytes, "a copy to the device")
         move(int(target), _host(source), nbytes)
+        self.device.memory.written(int(target))
         return (SUCCESS,)
 
     def cuMemcpyDtoH(self, target, source, nbytes):
@@ -183,6 +186,7 @@ class SimulatedBinding:
 
     def cuMemcpyDtoD(self, target, source, nbytes):
         self.device.memory.check(int(target), nbytes, "a copy to the device")
+        self.device.memory.written(int(target))
         return self._copied(target, source, nbytes)
 
     def cuMemcpyHtoDAsync(self, target, source, nbytes, stream):
@@ -197,6 +201,7 @@ class SimulatedBinding:
     def cuMemsetD8(self, address, byte, nbytes):
         self.device.memory.check(int(address), nbytes, "memset")
         ctypes.memset(int(address), byte, nbytes)
+        self.device.memory.written(int(address))
         return (SUCCESS,)
 
     def cuMemsetD8Async(self, address, byte, nbytes, stream):

@@ -118,6 +118,10 @@ CASES = {
     TO_MEET + WORK + ST + "bra.uni BOTH; MEET: div.u32 %x1, %r6, 3; st.shared.u32 [%r4], %r6; BOTH: " + LD_STORED: (1, 2),
     LD + X + LOOP + "mad.lo.u32 %x1, %x1, %r6, %x9; st.global.u32 [%rd3+256], %x1; " + NEXT + LD_AGAIN: (1, 0),
     ST + X + LOOP + "mad.lo.u32 %x1, %x1, %r6, %x9; st.global.u32 [%rd3+256], %x1; " + NEXT + LD_STORED: (1, 1),
+    **{"st.shared.u32 [s+4096], %r6; bar.sync 0; " + LD + X + LOOP + made: counts for made, counts in {
+        "mad.lo.u32 %x1, %x1, %r6, %x9; " + NEXT + LD_AGAIN: (2, 1),
+        "mad.lo.u32 %x1, %x1, %r6, %x9; st.global.u32 [%rd3+256], %x1; " + NEXT + LD_AGAIN: (2, 1),
+        LD_AGAIN + "st.global.u32 [%rd3+256], %r7; " + NEXT: (1, 1)}.items()},
     LD + X + LOOP + LD_AGAIN + "div.u32 %x1, %r7, %r6; st.global.u32 [%rd3+256], %x1; " + NEXT: (1, 0),
     LD + X + LOOP + LD_AGAIN + "div.u32 %x1, %r7, %r6; bar.sync 0; " + NEXT: (2, 0),
     X + LOOP + ST + SHUFFLE + ST_AGAIN + READ + NEXT.replace("%r8", "%r5"): (1, 2),

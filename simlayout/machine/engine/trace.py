@@ -203,6 +203,7 @@ class Recorder:
     def __init__(self, arch):
         self.arch, self.contended = arch, False          # whether a warp's shared memory is other warps' too
         self.unsure = set()                              # sites of what the hardware may execute more or less often
+        self.came = {}                                   # (index of a CTA or None, address) -> whose atomic came last
         self.executed = defaultdict(int)                 # (file, line) -> executions by warps
         self._buffers, self._notes = {}, Counter()
         self._counts = {}                                # (instruction, file, line) -> what `count` noted

@@ -76,6 +76,9 @@ ONE_LINE = {"read after write": f"{_UPDATE}put a bar.sync{_ROUNDS}", "write afte
 ORDERED = {"read after write", "write after read", "write after write", "lane race"}
 """Kinds that a barrier of the CTA mends."""
 
+RACES = {*ORDERED, "global race"}
+"""Kinds of two threads of which either may come first."""
+
 MODES = "raise", "report", "off"
 
 @dataclass(frozen=True)

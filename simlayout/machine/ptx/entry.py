@@ -1,6 +1,7 @@
 """Entries of a module of PTX, which are its kernels, and launches of these."""
 
 from collections import defaultdict
+from dataclasses import replace
 from functools import cached_property, partial
 from math import prod
 from typing import Any
@@ -14,7 +15,7 @@ from simlayout.machine.engine.events import watcher
 from simlayout.machine.engine.launch import Launch, Shape, three_of
 from simlayout.machine.engine.listing import Later, SourceLine
 from simlayout.machine.engine.trace import Trace
-from simlayout.machine.hazards.kinds import check_mode, located
+from simlayout.machine.hazards.kinds import RACES, check_mode, located
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.arguments import form_of, packed
 from simlayout.machine.ptx.attempts import Attempts, in_two_steps
@@ -61,6 +62,7 @@ class Entry:
         self.types = types if types is not None and len(types) == len(function.parameters) else None
         lowering = Lowering(module.syntax, self.name, module.addresses)
         self.program, self.faults = lowering.program, tuple(lowering.faults)
+        self._names = lowering.names
         self.functions = tuple(lowering.names)
         self.static_shared, self.has_dynamic_shared = lowering.static_shared, lowering.has_dynamic_shared
         self.shared_variables = lowering.placed
@@ -135,8 +137,17 @@ class Entry:
         if hazards == "off" or watcher() is not None:
             return attempts.once()
         if together or prod(self._cluster(cluster)) != 1:
-            return attempts.shadowed()
-        return in_two_steps(attempts, program, compiled())
+            return self._unsure_by_races(attempts.shadowed())
+        return self._unsure_by_races(in_two_steps(attempts, program, compiled()))
+
+    def _unsure_by_races(self, trace):
+        """The Trace, in which those counts are not exact that depend on what loads and stores do that race."""
+        raced = {(place.file, place.line) for one in trace.hazards if one.kind in RACES
+                 for place in (one.first, one.second) if place is not None and place.instruction.startswith(("ld.", "st."))}
+        sites = {site for names in self._names.values() if raced for one in names.moves_at(raced)
+                 for site in names.behind(one)[0]}
+        lines = [replace(c, exact=c.exact and (c.file, c.line, c.ptx_line) not in sites) for c in trace.lines]
+        return replace(trace, lines=tuple(lines)) if sites else trace
 
     def _traced(self, launch):
         """The Trace of a Launch that has ended."""

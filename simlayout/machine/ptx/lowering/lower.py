@@ -190,7 +190,8 @@ class Lowering:
         for at, touched in uses.items():
             self._uses[moved(at)] = touched
 
-    def _where(self, instruction):
+    def where(self, instruction):
+        """(file, line) of the source that an instruction came from; without one, of the PTX text."""
         site = instruction.site
         return (self.module.path, instruction.line) if site is None else (site.file, site.line)
 
@@ -203,7 +204,7 @@ class Lowering:
 
     def _bound(self, instruction, names):
         """(the steps that an instruction becomes, the rows that they use); none of one with a fault."""
-        site, where, caller = instruction.site, self._where(instruction), None
+        site, where, caller = instruction.site, self.where(instruction), None
         for file, line in reversed(site.callers if site else ()):
             caller = file, line, caller
         name = ".".join((instruction.opcode, *instruction.modifiers))
@@ -255,7 +256,7 @@ class Lowering:
             if name in open_:
                 if not any(pointers[open_.index(name):]):
                     call = next(i for i in self.names[open_[-1]].function.body if _callee(i) == name)
-                    reason = str(recursion(name, None if open_[-1] == name else open_[-1], self._where(call)))
+                    reason = str(recursion(name, None if open_[-1] == name else open_[-1], self.where(call)))
                     self.faults.append(Fault(call.name, call.line, call.column, reason))
                     return
                 self.names[name].inside = self.names[name].inside or self.new_row()

@@ -6,13 +6,16 @@ import numpy as np
 
 from simlayout.errors import MachineError
 from simlayout.machine.arithmetic.carriers import width_of
+from simlayout.machine.hazards.units import spans
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.memory.space import LOCAL, PARAMETERS, SHARED
 from simlayout.machine.ptx.opcodes.rows import Place
 from simlayout.machine.ptx.passes.alike import Alike
 from simlayout.machine.ptx.passes.arrays import Pointers
 from simlayout.machine.ptx.passes.atomic_values import asked
+from simlayout.machine.ptx.passes.by_order import ByOrder
 from simlayout.machine.ptx.passes.carried import Carried
+from simlayout.machine.ptx.passes.def_use import instructions
 from simlayout.machine.ptx.passes.guesses import guesses
 from simlayout.machine.ptx.passes.known import Known
 from simlayout.machine.ptx.passes.waits import tried_again, waits
@@ -83,6 +86,26 @@ class Names:
     def tried_again(self):
         """As `passes.waits`: the ids of atomics in loops that go on until they succeed."""
         return tried_again(self.function)
+
+    @cached_property
+    def by_order(self):
+        """As `passes.by_order`: what depends on the order in which warps come to an atomic."""
+        return ByOrder(self.function, self.known, self.alike)
+
+    def behind(self, instruction):
+        """({where the recorder counts what depends on the order in which warps come to an instruction}, (the line of the
+        kernel's own that it is of, as (file, line), those lines in the same file, as text))."""
+        behind = self.by_order.behind(instruction)
+        sites = {(*self.lowering.where(one), one.line) for one in behind}
+        at, *lines = [one.site.callers[-1] if one.site and one.site.callers else self.lowering.where(one)
+                      for one in (instruction, *behind)]
+        numbers = sorted({line for file, line in lines if file == at[0]})
+        return sites, (at, f"line{'s' * (len(numbers) > 1)} {spans(numbers)}" if numbers else "")
+
+    def moves_at(self, places):
+        """The loads and stores of the function on some lines of the source, {(file, line)}."""
+        return [one for one in instructions(self.function.body)
+                if one.opcode in ("ld", "st") and self.lowering.where(one) in places]
 
     @cached_property
     def asked(self):

@@ -15,6 +15,9 @@ from simlayout.machine.ptx.memory.local import PLAIN
 from simlayout.machine.ptx.memory.space import LOCAL, PARAMETERS, RANK, SHARED, WINDOW
 from simlayout.machine.ptx.memory.updates import SharedCells, one_by_one
 
+IN_TURN = "atomic to which warps, or arms of a branch, come in any order, on which depends what threads do at"
+"""Ahead of the lines of which that is true, in a note."""
+
 _LANE = np.arange(LANES)
 
 _LOW = np.uint64(0xFFFFFFFF)
@@ -271,8 +274,30 @@ class MemoryTwins:
         self.narrow(outer)
         return held
 
+    def comes_in_turn(self, space, addresses, follows):
+        """Notes that the next instruction is an atomic at those addresses, int64 [32]. follows: of one whose value decides
+        about other accesses, () -> the Steps' `counted_at` and lines of the kernel's own of these; else None."""
+        cta, came = self.cta, self.cta.launch.recorder.came
+        now, lanes = ((cta.index, self.warp_index), self.barriers_passed, self.counted_at), self.active.copy()
+        in_any_order = []
+        for address in set(addresses[self.active].tolist()):
+            place = (cta.index if space == "shared" or SHARED <= address < SHARED + WINDOW else None, address)
+            before, others, of = came.get(place, (now, lanes, None))
+            if _any_order(before, others, now, lanes):
+                in_any_order += [follows, of]
+            came[place] = now, lanes, follows
+        for behind in filter(None, in_any_order):
+            self._unsure_behind(*behind())
+
+    def _unsure_behind(self, sites, told):
+        recorder, (place, lines) = self.cta.launch.recorder, told
+        recorder.unsure.update(sites)
+        if lines:
+            recorder.note_once(place, f"{IN_TURN} {lines}: their counts are those of one order")
+
     def may_try_again(self):
-        """Notes that the next instruction is an atomic that threads try until they succeed, where several meet."""
+        """Notes that the next instruction is an atomic that threads try until they succeed, or a load by which they wait,
+        where several meet."""
         recorder = self.cta.launch.recorder
         if recorder.contended or self.active.sum() > 1:
             recorder.unsure.add(self.counted_at)
@@ -340,3 +365,13 @@ class MemoryTwins:
             for lane, before, after in zip(lanes.tolist(), found, left):
                 place = self._place_of(space, int(addresses[lane]))
                 self.strong_update(place, lane, before.tobytes(), after.tobytes(), order, access)
+
+
+def _any_order(before, others, now, lanes):
+    """Whether either of two atomics at one place may come first. before, now: of each (who, barriers that were passed, where
+    it is counted); others, lanes: who of the warp took part. What a barrier of the CTA lies between comes in one order; and
+    of one warp, what is not in two arms of a branch."""
+    (one, passed, at), (other, has_passed, here) = before, now
+    if one != other:
+        return one[0] != other[0] or passed == has_passed
+    return passed == has_passed and at != here and not (others & lanes).any()

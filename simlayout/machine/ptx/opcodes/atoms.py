@@ -1,6 +1,7 @@
 """Atomics: atom and red on shared, global and generic addresses."""
 
 import re
+from functools import partial
 
 import numpy as np
 
@@ -78,12 +79,17 @@ def atomic(instruction, names):
                     _merged(instruction, operation, type, target, operands, names))
 
     again = target is not None and id(instruction) in names.tried_again
+    watched = bool(names.by_order.sources)
+    follows = partial(names.behind, instruction) if any(one is instruction for one in names.by_order.sources) else None
 
     def run(warp):
         if again:
             warp.may_try_again()
         values = [np.stack([warp.rows[place.row] for place in part], axis=1) for part in sources]
-        held = warp.atomic(space, name, warp.rows[row] + offset, update, values, order)
+        where = warp.rows[row] + offset
+        if watched:
+            warp.comes_in_turn(space, where.view(np.int64), follows)
+        held = warp.atomic(space, name, where, update, values, order)
         if targets is not None:                          # nobody waits for what a red leaves behind by another one
             warp.looked()
         for i, place in enumerate(targets or ()):

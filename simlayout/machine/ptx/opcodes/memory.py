@@ -84,10 +84,12 @@ def load(instruction, names):
     dtype, extended = np.dtype(f"{'i' if signed else 'u'}{form.bytes}"), np.int64 if signed else np.uint64
     results = [(place.row, writer(Place(place.row, "s64" if signed else "b64", place.held))) for place in places]
     order = RELAXED if id(instruction) in names.guesses else form.order
-    how = Manner(order, _used(target, form, names), _carried(target, places, names))
+    how, polls = Manner(order, _used(target, form, names), _carried(target, places, names)), id(instruction) in names.waits
     within = names.bounds(address, total, how.used)
 
     def run(warp):
+        if polls:
+            warp.may_try_again()
         addresses = warp.rows[row] + offset
         data = warp.load(space, addresses, total, how)
         if form.strong:
@@ -100,7 +102,7 @@ def load(instruction, names):
                 warp.put_bits(to, bits(values[:, i].astype(extended)))
 
     move = Move(False, space, row, int(offset), tuple(places), form.bytes, within, how.used)
-    return {"run": run, "memory": None if form.strong else move, "within": within, "waits": id(instruction) in names.waits}
+    return {"run": run, "memory": None if form.strong else move, "within": within, "waits": polls}
 
 
 def _used(target, form, names):

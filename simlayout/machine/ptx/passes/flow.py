@@ -94,6 +94,29 @@ class Flow:
         after = {block: [to for to in self.after[block] if not _only_ends(self.blocks[to])] for block in self.order}
         return after, _always_behind(after, self.order)
 
+    @cached_property
+    def behind_loops(self) -> set[int]:
+        """The blocks to which a way out of a loop leads."""
+        every = [set(loop) for loop in loops(self.after, self.order[0])]
+        return {to for loop in every for block in loop for to in self.after[block] if to not in loop}
+
+    def first(self, changes: Callable[[syntax.Instruction], bool]) -> set[int]:
+        """The ids of the statements ahead of which none comes that `changes` something, whatever way leads there."""
+        todo = [to for block in self.order if any(map(changes, self.blocks[block])) for to in self.after[block]]
+        behind = _reached(todo, self.after, set())
+        found = set()
+        for block in set(self.order) - behind:
+            for statement in self.blocks[block]:
+                found.add(id(statement))
+                if changes(statement):
+                    break
+        return found
+
+    @cached_property
+    def always_behind(self) -> dict[int, set[int]]:
+        """{block: those that every way from it to an end leads to}."""
+        return _always_behind(self.after, self.order)
+
 
 def without_marks(function: syntax.Function) -> syntax.Function:
     """The function without labels that only mark a place: nothing branches to them. Compilers put them where a debugger's

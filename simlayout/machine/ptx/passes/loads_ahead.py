@@ -4,8 +4,10 @@ shared memory, or order it: ptxas joins the two where the first one is, across b
     x = s[t]; if (x > limit) y = s[t + 1];                 // one load of 8 bytes, ahead of the branch
 
 Seen in the SASS of ptxas 13.0: the load behind may be in a branch, in both arms of one, where their ways meet again, in a
-loop, or behind `if (...) return`; how much is in between does not matter. Numbers of 16 bits are joined in a basic block
-alone. Where an arm of an earlier branch loads something of the same 16 bytes, ptxas may join less than is said here.
+loop, or behind `if (...) return`; how much is in between does not matter. But a loop that comes between the two, whatever it
+does, keeps them apart, unless nothing ahead of the first may change shared memory, or order it. Numbers of 16 bits are
+joined in a basic block alone. Where an arm of an earlier branch loads something of the same 16 bytes, ptxas may join less
+than is said here.
 """
 
 from collections.abc import Callable, Hashable, Mapping
@@ -35,8 +37,10 @@ def loads_ahead(flow: Flow, kinds: Mapping[int, _Kind], apart: Callable[[syntax.
     registers = {register for _, register in kinds.values()}
     events = {block: [*_events(part, kinds, registers, apart)] for block, part in flow.blocks.items()}
     found: Ahead = {}
+    first = flow.first(apart)
 
     def through(block: int, done: set[int]) -> set[int]:
+        done = done & first if block in flow.behind_loops else done
         for load, keeps_apart, changed in events[block]:
             if load:
                 found[load] = frozenset(one for one in done if kinds[one] == kinds[load])

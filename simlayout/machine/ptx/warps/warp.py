@@ -53,6 +53,11 @@ class PtxWarp(OrderTwins, Warp, Parts, MemoryTwins, LocalTwins, ClusterTwins, Ma
                 raise Doubt("a barrier that a warp which has ended did not come to, or one too many to be told apart")
             self.who[INTERVAL] += 1
 
+    @property
+    def barriers_passed(self):
+        """A number that grows where the CTA's barriers open, in Python and in the compiled loop, for all its warps alike."""
+        return self.cta.meetings + int(self.who[INTERVAL])
+
     # ---- what steps use ------------------------------------------------------------------------------------------
 
     @property
