@@ -79,7 +79,8 @@ def fragment(name: str, operand: str | None = None) -> Fragment:
     is the compressed one; a wmma ("wmma.m16n16k16.f16.row": shape, type and layout of the operand) with "load.a",
     "load.b", "load.c" or "store.d"; "movmatrix.trans" with "A" or "D"; ldmatrix and stmatrix without. A wgmma
     ("wgmma.m64n256k16.f32.f16.f16") has "D", and "A" where A comes from registers; its lanes are the 128 threads of the
-    warpgroup. Those of sm_120's kinds ("m16n8k64.f32.e2m1.e2m1.f32.mxf4nvf4.4X.ue4m3") have "SA" and "SB" too, their scale
+    warpgroup. So has a wgmma.sp ("wgmma.sp.m64n256k32.f32.f16.f16"), with the compressed A.
+    Those of sm_120's kinds ("m16n8k64.f32.e2m1.e2m1.f32.mxf4nvf4.4X.ue4m3") have "SA" and "SB" too, their scale
     factors. tcgen05.ld and st ("tcgen05.ld.32x32b.x8") have no operand; their rows and columns are lanes and columns of
     TMEM. AMD's have the names of its assembly, and A, B, C, D: "v_mfma_f32_16x16x16_f16", or of RDNA3
     "v_wmma_f32_16x16x16_f16_w32", and with "_gfx12" behind it of RDNA4.
@@ -94,6 +95,8 @@ def fragment(name: str, operand: str | None = None) -> Fragment:
     ((0, 8), 2)
     >>> fragment("wgmma.m64n64k16.f32.f16.f16", "D")(lane=127, value=31)
     (63, 63)
+    >>> fragment("wgmma.sp.m64n8k32.f32.f16.f16", "A").shape
+    (64, 16)
     >>> fragment("v_mfma_f32_16x16x16_f16", "A")(lane=17, value=3), fragment("v_mfma_f32_32x32x8_f16", "D")(lane=32, value=5)
     ((1, 7), (13, 0))
     """
