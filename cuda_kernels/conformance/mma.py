@@ -209,38 +209,56 @@ def counts(names, outputs):
     return {n: max(int(-(-share * weights[n] // (op.m * op.n))), len(classes(n))) for n, op in ops.items()}
 
 
-def selected(only):
-    """The names that contain one of the texts (all without any). Raises SimlayoutError if there is none."""
-    names = [n for n in NAMES if not only or any(text in n for text in only)]
+def selected(only, known=NAMES, where="MMAS and SPARSE_MMAS in simlayout.hardware"):
+    """Those of the known names that contain one of the texts (all without any). Raises SimlayoutError if there is none;
+    where: the known ones are listed."""
+    names = [n for n in known if not only or any(text in n for text in only)]
     if not names:
-        raise SimlayoutError(f"no mma has {' or '.join(only)} in its name; the names are those of MMAS and SPARSE_MMAS in "
-                             "simlayout.hardware")
+        raise SimlayoutError(f"no mma has {' or '.join(only)} in its name; the names are those of {where}")
     return names
 
 
-def main(arguments=None):
-    """Prints the table; returns the exit status."""
-    parser = recording_parser_of("cuda_kernels.conformance.mma", __doc__)
+def parser_with(module, doc, many, what, kept):
+    """The parser of a comparison of products. many: the option that says how many, and its default; kept: by --record."""
+    option, default = many
+    parser = recording_parser_of(module, doc)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--outputs", type=int, default=1_000_000, help="elements of D in all (default: 1000000)")
+    parser.add_argument(option, type=int, default=default, help=f"{what} (default: {default})")
     parser.add_argument("--only", nargs="+", default=[], help="only instructions whose name contains one of these")
     parser.add_argument("--cpu", action="store_true", help="run the kernels on the CPU machine")
-    parser.add_argument("--record", help="write one tile of every class, with what was found, to this .npz")
-    options = parser.parse_args(arguments)
-    names = selected(options.only)
+    parser.add_argument("--record", help=f"write {kept}, with what was found, to this .npz")
+    return parser
+
+
+def check_gpu(options):
+    """Raises DeviceError where there is no GPU, and none was to do without."""
     if not options.cpu and gpu_problem():
         raise DeviceError(f"{gpu_problem()}; --cpu runs the same kernels on the CPU machine")
-    rows, arrays = measure(counts(names, options.outputs), options.seed, not options.cpu, bool(options.record))
+
+
+def ended(module, arguments, options, rows, arrays, counted="instructions"):
+    """Prints the sums of Rows, writes what the options ask for, and returns the exit status. counted: what a Row is of."""
     wrong = sum(r.wrong for r in rows)
-    print(f"{len(rows)} instructions, {sum(r.outputs for r in rows):,} outputs, {wrong:,} wrong")
+    print(f"{len(rows)} {counted}, {sum(r.outputs for r in rows):,} outputs, {wrong:,} wrong")
     if options.json:
-        head = {} if options.cpu else where_and_when("cuda_kernels.conformance.mma", arguments)
+        head = {} if options.cpu else where_and_when(module, arguments)
         write_whole(options.json, json.dumps({**head, "seed": options.seed, "rows": [asdict(r) for r in rows]}, indent=1))
     if options.record:
         file = io.BytesIO()
         np.savez_compressed(file, **arrays)
         write_whole(options.record, file.getvalue())
     return 1 if wrong else 0
+
+
+def main(arguments=None):
+    """Prints the table; returns the exit status."""
+    module = "cuda_kernels.conformance.mma"
+    options = parser_with(module, __doc__, ("--outputs", 1_000_000), "elements of D in all",
+                          "one tile of every class").parse_args(arguments)
+    names = selected(options.only)
+    check_gpu(options)
+    rows, arrays = measure(counts(names, options.outputs), options.seed, not options.cpu, bool(options.record))
+    return ended(module, arguments, options, rows, arrays)
 
 
 def measure(tiles_of, seed, gpu, keep):

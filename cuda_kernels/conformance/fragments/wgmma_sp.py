@@ -7,19 +7,14 @@ A warpgroup runs one instruction on fresh random tiles of every class in `mma_ca
 sparsity selector, with A in shared memory and in registers. All bits must be equal. Exit status 1 if any result differs.
 """
 
-import io
-import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
-from cuda_kernels.bench.command import ended_by, recording_parser_of, where_and_when
-from cuda_kernels.conformance.mma import pack, raw, unpack
+from cuda_kernels.bench.command import ended_by
+from cuda_kernels.conformance.mma import check_gpu, ended, pack, parser_with, raw, selected, unpack
 from cuda_kernels.conformance.mma_cases import classes, stored_part, tiles
-from cuda_kernels.run.device import gpu_problem
 from simlayout.algebra.dtypes import TYPES
-from simlayout.errors import DeviceError
-from simlayout.files import write_whole
 from simlayout.hardware import Descriptor, fragment, metadata_registers, operand_addresses, sparse_mma
 from simlayout.numerics import mma, tensor_op
 from simlayout.numerics.rules import SPARSE_WGMMA
@@ -190,28 +185,13 @@ def measure(names, count, seed, gpu):
 
 def main(arguments=None):
     """Prints the table; returns the exit status."""
-    parser = recording_parser_of("cuda_kernels.conformance.fragments.wgmma_sp", __doc__)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--tiles", type=int, default=100, help="of N 8; an eighth of N / 64 of wider ones (default: 100)")
-    parser.add_argument("--only", nargs="+", default=[], help="only instructions whose name contains one of these")
-    parser.add_argument("--cpu", action="store_true", help="run the kernels on the CPU machine")
-    parser.add_argument("--record", help="write some tiles of the narrowest, with what was found, to this .npz")
-    options = parser.parse_args(arguments)
-    if not options.cpu and gpu_problem():
-        raise DeviceError(f"{gpu_problem()}; --cpu runs the same kernels on the CPU machine")
-    names = [n for n in SPARSE_WGMMA if not options.only or any(text in n for text in options.only)]
+    module = "cuda_kernels.conformance.fragments.wgmma_sp"
+    options = parser_with(module, __doc__, ("--tiles", 100), "of N 8, and as many columns of wider ones",
+                          "some tiles of the narrowest").parse_args(arguments)
+    names = selected(options.only, SPARSE_WGMMA, "SPARSE_WGMMA in simlayout.numerics.rules")
+    check_gpu(options)
     rows, arrays = measure(names, options.tiles, options.seed, not options.cpu)
-    wrong = sum(row.wrong for row in rows)
-    print(f"{len(rows)} ways, {sum(row.outputs for row in rows):,} outputs, {wrong:,} wrong")
-    if options.json:
-        head = {} if options.cpu else where_and_when("cuda_kernels.conformance.fragments.wgmma_sp", arguments)
-        record = {**head, "seed": options.seed, "rows": [asdict(row) for row in rows]}
-        write_whole(options.json, json.dumps(record, indent=1))
-    if options.record:
-        file = io.BytesIO()
-        np.savez_compressed(file, **arrays)
-        write_whole(options.record, file.getvalue())
-    return 1 if wrong else 0
+    return ended(module, arguments, options, rows, arrays, "ways")
 
 
 if __name__ == "__main__":
