@@ -8,7 +8,7 @@ import numpy as np
 from simlayout.algebra.dtypes import TYPES
 from simlayout.arguments import typed
 from simlayout.errors import InstructionError
-from simlayout.hardware import fragment, sparse_metadata
+from simlayout.hardware import fragment, metadata_nibbles, sparse_mma
 from simlayout.hardware.tables.arch import DEFAULT_ARCH, LANES, Arch
 from simlayout.hardware.tables.tensor_ops import tensor_op
 from simlayout.numerics.arithmetic import by_numpy, compiled_functions
@@ -109,10 +109,7 @@ class WarpSparseMma:
         self.op, self.rule = tensor_op(name, arch), rule(name, arch)
         self._a, self._b, self._c, self._d = (fragment(name, operand) for operand in "ABCD")
         self.registers = tuple(f.registers for f in (self._a, self._b, self._c, self._d))
-        brings = sparse_metadata(name, selector)
-        lane, nibble = np.nonzero(brings[..., 0] >= 0)
-        in_order = np.lexsort(brings[lane, nibble].T[::-1])
-        self._lane, self._shift = lane[in_order], 4 * nibble[in_order].astype(np.uint32)
+        self._selector = sparse_mma(name).check_selector(selector)
 
     def __call__(self, words: np.ndarray) -> np.ndarray:
         """words: uint32 [n, registers of A, then of B, of C, and one of metadata, 32].
@@ -122,7 +119,7 @@ class WarpSparseMma:
         of_a, of_b, of_c, of_metadata = np.split(words, np.cumsum(self.registers[:3]), axis=1)
         a, b, c = (_elements(part, f).take(_places(f), axis=1)
                    for part, f in ((of_a, self._a), (of_b, self._b), (of_c, self._c)))
-        metadata = (of_metadata[:, 0, self._lane] >> self._shift & 15).reshape(len(words), self.op.m, -1)
+        metadata = metadata_nibbles(self.op.name, of_metadata[:, 0], self._selector)
         d = multiplied(self.op, self.rule, a, b, c.view(TYPES[self.op.c].plain), metadata)
         at = _places(self._d).reshape(-1).argsort()
         return d.reshape(len(words), -1).take(at, axis=1).view(self.word).reshape(len(words), -1, LANES)

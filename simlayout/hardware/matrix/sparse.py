@@ -5,6 +5,8 @@ two indices, the lower one in the low bits; the nibbles of a row run along k. Wh
 is `METADATA_MAPS`; everything else about the fragments is as for the dense mma with the stored columns in place of k.
 """
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -73,8 +75,18 @@ def sparse_metadata(name: str, selector: int = 0) -> np.ndarray:
     >>> sparse_metadata("mma.sp.m16n8k32.f32.f16.f16.f32", 1)[[6, 7], 4].tolist()      # lanes 6 and 7, bits 16 to 19
     [[9, 0], [9, 4]]
     """
+    return _described(name, selector).copy()
+
+
+def _described(name, selector):
+    """`sparse_metadata`, made once."""
     mma = sparse_mma(name)
-    mma.check_selector(selector)
+    return _of_mma(mma, mma.check_selector(selector))
+
+
+@lru_cache(None)
+def _of_mma(mma, selector):
+    """`sparse_metadata` of a SparseMma."""
     lane, nibble = np.meshgrid(np.arange(mma.threads), np.arange(NIBBLES), indexing="ij")
     layout = "a row per lane" if TYPES[mma.types[1]].bits <= 8 else "rows in one lane"
     row, group = METADATA_MAPS[layout](lane % LANES, nibble, mma.contributors)
@@ -97,7 +109,7 @@ def metadata_registers(name: str, metadata: ArrayLike, selector: int = 0) -> np.
     if metadata.shape != (mma.m, mma.groups) or metadata.dtype.kind not in "iu":
         raise InstructionError(f"{name} takes nibbles of shape {(mma.m, mma.groups)}, integers, not {metadata.dtype} of "
                                f"shape {metadata.shape}")
-    row, group = np.moveaxis(sparse_metadata(name, selector), -1, 0)
+    row, group = np.moveaxis(_described(name, selector), -1, 0)
     nibbles = np.where(row < 0, 0, metadata[row, group].astype(np.uint32) & 15)
     return (nibbles << 4 * np.arange(NIBBLES, dtype=np.uint32)).sum(axis=1, dtype=np.uint64).astype(np.uint32)
 
@@ -113,7 +125,7 @@ def metadata_nibbles(name: str, registers: ArrayLike, selector: int = 0) -> np.n
     [14, 4, 14, 4]
     """
     mma = sparse_mma(name)
-    row, group = np.moveaxis(sparse_metadata(name, selector), -1, 0)
+    row, group = np.moveaxis(_described(name, selector), -1, 0)
     registers = np.asarray(registers)
     if registers.shape[-1:] != (mma.threads,) or registers.dtype.kind not in "iu":
         raise InstructionError(f"{name} takes metadata from {mma.threads} lanes, integers [..., {mma.threads}], not "
