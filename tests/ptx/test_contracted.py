@@ -78,6 +78,7 @@ OPCODES = {
     f"{CHOICE}mov.f64 %d8, %d3; @%p1 bra L1; mul.f64 %d8, %d0, {TENTH};\nL1: add.f64 %d9, %d8, %d2;": (0, 1, 1),
     "mul.f64 %d8, %d0, %d1; mov.f64 %d10, %d8; add.f64 %d9, %d10, %d2;": (1, 0, 0),
     "mul.f64 %d8, %d0, %d1; neg.f64 %d10, %d8; sub.f64 %d9, %d10, %d2;": (1, 0, 0),
+    "mul.f64 %d8, %d0, %d1; mov.b64 {%q1, %q2}, %d8; mov.b64 %d10, {%q2, %q1}; add.f64 %d9, %d8, %d10;": (0, 1, 1),
     "mul.f64 %d8, %d0, %d1; abs.f64 %d10, %d8; add.f64 %d9, %d10, %d2;": (0, 1, 1),
     "mul.f64 %d8, %d0, %d1; mov.f64 %d0, %d3; add.f64 %d9, %d8, %d0;": (1, 0, 0),
     "mul.f64 %d8, %d0, %d1; add.f64 %d9, %d8, %d2; mul.f64 %d8, %d9, %d3; sub.f64 %d9, %d4, %d8;": (2, 0, 0),

@@ -125,7 +125,7 @@ class _Sums:
             one = self._body[place]
             sides = [side for side, operand in enumerate(one.operands) if side and getattr(operand, "name", "") == name]
             passes = one.opcode == "mov" or one.opcode == "neg" and one.modifiers[-1:] == self._body[at].modifiers[-1:]
-            if passes and one.guard is None and len(one.operands) == 2 and len(sides) == 1:
+            if passes and one.guard is None and isinstance(one.operands[0], syntax.Register) and len(sides) == 1:
                 if not self._follow(one, place, negated != (one.opcode == "neg"), uses, deep - 1):
                     return False
             elif not is_sum(one) or len(sides) != 1 or place in uses:
