@@ -1,7 +1,5 @@
 """The compiled loop computes what NumPy does, step by step, and in whole programs."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -10,10 +8,9 @@ pytest.importorskip("numba")
 from simlayout.errors import AddressError
 from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.ptx import running
-from simlayout.machine.ptx.compiled import generate
 from simlayout.machine.ptx.compiled.encode import COMPUTE, JOIN, KIND, MOVE, RESULT, encoded
-from simlayout.machine.ptx.compiled.generate import NAMES
 from simlayout.machine.ptx.compiled.held import EXECUTED, ONE_PART, Log, address_of, held_of
+from simlayout.machine.ptx.compiled.instructions import NAMES
 from simlayout.machine.ptx.loading import load
 from simlayout.machine.ptx.lowering.program import Program, Step
 from simlayout.machine.ptx.opcodes.lanes import lane_op
@@ -43,11 +40,6 @@ def one_step(name):
     lanewise = Lanewise(name, op.function, results, sources)
     step = Step(name, ("", 1), None, 1, name, lanewise=lanewise, compute=in_numpy(lanewise))
     return Program(name, [step], [0, 1], 0, 1, 6, {}, {}, 0, 0, 0, executed=np.zeros(1, np.int64))
-
-
-def test_the_compiled_text_is_what_the_tables_say():
-    assert Path(generate.__file__).with_name("rows.py").read_text() == generate.text(), \
-        "python -m simlayout.machine.ptx.compiled.generate"
 
 
 @pytest.mark.parametrize("name", NAMES)

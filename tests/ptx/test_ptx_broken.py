@@ -10,7 +10,7 @@ from ptx_texts import TRANSPOSE, module
 
 import simlayout as sl
 from simlayout.errors import SimlayoutError
-from simlayout.machine.ptx.compiled.generate import NAMES
+from simlayout.machine.ptx.compiled.instructions import NAMES
 from simlayout.machine.ptx.opcodes.bind import TABLES
 
 EVERYTHING = module("""

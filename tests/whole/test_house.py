@@ -24,7 +24,7 @@ UNREAD = {
 
 MOST_LINES, LOOSE = 450, 2
 
-WRITTEN_BY_PROGRAMS = "cuda_kernels/emitted/", "simlayout/machine/ptx/compiled/rows.py"
+WRITTEN_BY_PROGRAMS = "cuda_kernels/emitted/"
 
 
 def wrong_arrows():

@@ -6,7 +6,7 @@ import pytest
 from places import ROOT
 
 
-@pytest.mark.parametrize("module", ["cuda_kernels.emitted.__main__", "simlayout.machine.ptx.compiled.generate", "table"])
+@pytest.mark.parametrize("module", ["cuda_kernels.emitted.__main__", "table"])
 @pytest.mark.parametrize("words, status", [(["--help"], 0), (["--wrong"], 2), (["word"], 2)], ids=str)
 def test_a_command_that_is_asked_for_help_or_misunderstood_writes_nothing(module, words, status, monkeypatch, capsys):
     def written(path, content):

@@ -1,3 +1,3 @@
-"""Straight-line pieces of a PTX program, executed by a loop that Numba compiles once: `rows` has the arithmetic, as text
-that `generate` writes from the same table that NumPy executes; `executor` the loop; `encode` makes its numbers of a
-Program."""
+"""Straight-line pieces of a PTX program, executed by a loop that Numba compiles once: `instructions` says which are
+compiled, `rows` makes their arithmetic of the same table that NumPy executes; `executor` has the loop; `encode` makes its
+numbers of a Program."""

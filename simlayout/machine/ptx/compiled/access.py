@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from simlayout.hardware.tables.arch import LANES
 from simlayout.jit import within
 from simlayout.machine.ptx.compiled.doubts import (
     DOUBTFUL,
@@ -59,7 +60,6 @@ from simlayout.machine.ptx.compiled.pointers import (
     u32s,
     u64s,
 )
-from simlayout.machine.ptx.compiled.rows import LANES
 
 U32, U64, I64 = np.uint32, np.uint64, np.int64
 _LEAST, _MOST = I64(-(1 << 63)), I64((1 << 63) - 1)

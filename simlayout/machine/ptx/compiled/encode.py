@@ -257,7 +257,7 @@ def code_of(name: str, lanewise: Lanewise) -> int | None:
 
 @cache
 def _code(name):
-    from simlayout.machine.ptx.compiled.generate import branches, meaning
+    from simlayout.machine.ptx.compiled.instructions import branches, meaning
     from simlayout.machine.ptx.opcodes.lanes import FORMS, lane_op
 
     opcode, *modifiers = name.split(".")

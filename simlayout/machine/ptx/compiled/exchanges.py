@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from simlayout.hardware.tables.arch import LANES
 from simlayout.jit import within
 from simlayout.machine.ptx.compiled.encode import EXCHANGES
-from simlayout.machine.ptx.compiled.rows import LANES
 
 U64, I64 = np.uint64, np.int64
 SYNC, UP, DOWN, BFLY, IDX, ALL, ANY, UNI, BALLOT = range(len(EXCHANGES))

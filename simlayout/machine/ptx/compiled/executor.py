@@ -5,6 +5,7 @@ What a number stands for is said in `encode` and `held`. A row of registers is a
 
 import numpy as np
 
+from simlayout.hardware.tables.arch import LANES
 from simlayout.jit import within
 from simlayout.machine.ptx.compiled.access import fine, get, get_matrix, locate, matrices_are_fine, note, put
 from simlayout.machine.ptx.compiled.calls import enter, leave, pass_on
@@ -88,7 +89,7 @@ from simlayout.machine.ptx.compiled.held import (
     WHO_EACH,
 )
 from simlayout.machine.ptx.compiled.pointers import behind, call, i64s, u64s
-from simlayout.machine.ptx.compiled.rows import LANES, compute
+from simlayout.machine.ptx.compiled.rows import compute
 from simlayout.machine.ptx.lowering.program import ROOM
 
 U64, I64 = np.uint64, np.int64

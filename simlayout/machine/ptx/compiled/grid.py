@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from simlayout.hardware.tables.arch import LANES
 from simlayout.jit import within
 from simlayout.machine.engine.memory import POISON
 from simlayout.machine.ptx.compiled.executor import registers_of
@@ -44,7 +45,6 @@ from simlayout.machine.ptx.compiled.held import (
     WHO_EACH,
 )
 from simlayout.machine.ptx.compiled.pointers import behind, copy, fill, i64s, u8s, u64s
-from simlayout.machine.ptx.compiled.rows import LANES
 from simlayout.machine.ptx.compiled.together import execute_cta
 
 U64 = np.uint64

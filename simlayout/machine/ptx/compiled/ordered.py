@@ -10,13 +10,13 @@ bytes, 1 + the index of a number: until that is known nobody may write there.
 
 import numpy as np
 
+from simlayout.hardware.tables.arch import LANES
 from simlayout.jit import jit, within
 from simlayout.machine.ptx.compiled.doubts import DOUBTFUL, SAME, SURE, UNWRITTEN, agrees, holds
 from simlayout.machine.ptx.compiled.encode import COUNT, LIKE, SIZE
 from simlayout.machine.ptx.compiled.held import CELL, FIRST
 from simlayout.machine.ptx.compiled.marks import MIXED
 from simlayout.machine.ptx.compiled.pointers import i32s, i64s, u32s
-from simlayout.machine.ptx.compiled.rows import LANES
 
 U32, I64 = np.uint32, np.int64
 

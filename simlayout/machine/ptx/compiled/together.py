@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from simlayout.hardware.tables.arch import LANES
 from simlayout.jit import within
 from simlayout.machine.ptx.compiled.encode import (
     BARRIER,
@@ -46,7 +47,6 @@ from simlayout.machine.ptx.compiled.held import (
 )
 from simlayout.machine.ptx.compiled.marks import MOST_INTERVALS
 from simlayout.machine.ptx.compiled.pointers import address, behind, call, copy, i64s, u64s
-from simlayout.machine.ptx.compiled.rows import LANES
 
 U64 = np.uint64
 

@@ -1,14 +1,7 @@
-"""Which instructions are compiled, those that programs are full of, and what writes `rows.py` of them: python -m
-simlayout.machine.ptx.compiled.generate
+"""Which instructions are compiled: those that programs are full of. All others are executed in NumPy, one by one."""
 
-All others are executed in NumPy, one by one.
-"""
-
-from argparse import ArgumentParser
 from functools import cache
-from pathlib import Path
 
-from simlayout.files import write_whole
 from simlayout.machine.ptx.opcodes.lanes import lane_op
 
 _WORDS = "u32 s32 u64 s64"
@@ -52,32 +45,6 @@ NAMES = (
 )
 """As `lane_op` knows them. Each has a branch of `rows.compute`, unless one before it computes the same."""
 
-HEAD = '''"""Arithmetic on whole rows, compiled: one branch per instruction.
-
-Written by `generate`, from its NAMES and the table of instructions; do not edit.
-"""
-
-import numpy as np
-
-from simlayout.hardware.tables.arch import LANES
-from simlayout.jit import within
-from simlayout.machine.arithmetic.compiling import compile_scalar
-from simlayout.machine.arithmetic.primitives import bits_f32, bits_f64, float_f32, float_f64
-from simlayout.machine.ptx.opcodes.lanes import lane_op
-
-U64, I64 = np.uint64, np.int64
-bits_f32, bits_f64, float_f32, float_f64 = map(compile_scalar, (bits_f32, bits_f64, float_f32, float_f64))
-
-
-def _compiled(opcode, *modifiers):
-    return compile_scalar(lane_op(opcode, modifiers).function)
-
-
-'''
-
-_READ = {"s": "I64({}[i])", "f32": "float_f32({}[i])", "f64": "float_f64({}[i])", "u": "{}[i]"}
-_WRITE = {"s": "U64({})", "f32": "bits_f32({})", "f64": "bits_f64({})", "u": "U64({})"}
-
 
 def carrier(type: str) -> str:
     """Which of the carriers a type has: "s", "u", "f32" or "f64".
@@ -113,29 +80,3 @@ def branches() -> dict:
         op = lane_op(opcode, tuple(modifiers))
         found.setdefault(meaning(op), (len(found), name, op))
     return found
-
-
-def text() -> str:
-    """The text of `rows.py`."""
-    functions, lines = [], []
-    for code, name, op in branches().values():
-        opcode, *modifiers = name.split(".")
-        functions.append(f"f{code} = _compiled({', '.join(map(repr, (opcode, *modifiers)))})".replace("'", '"'))
-        arguments = ", ".join(_READ[carrier(type)].format(row) for type, row in zip(op.sources, "abcd"))
-        value = _WRITE[carrier(op.results[0])].format(f"f{code}({arguments})" + "[0]" * (len(op.results) > 1))
-        lines += [f"    {'el' * bool(code)}if code == {code}:  # {name}", "        for i in range(LANES):",
-                  f"            r[i] = {value}"]
-    compute = ["@within", "def compute(code, r, a, b, c, d):",
-               '    """Row r = what instruction `code` makes of rows a to d, raw bits, for all lanes; rows are pointers."""',
-               *lines, ""]
-    return HEAD + "\n".join(functions) + "\n\n\n" + "\n".join(compute)
-
-
-def main(arguments=None):
-    """Writes rows.py, where no more is asked."""
-    ArgumentParser("python -m simlayout.machine.ptx.compiled.generate", description=__doc__).parse_args(arguments)
-    write_whole(Path(__file__).with_name("rows.py"), text())
-
-
-if __name__ == "__main__":
-    main()
