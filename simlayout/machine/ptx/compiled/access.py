@@ -9,12 +9,32 @@ from simlayout.machine.ptx.compiled.doubts import (
     SAME,
     SURE,
     UNSURE,
+    UNWRITTEN,
     global_load,
     shared_load,
     store,
     updated_in,
 )
-from simlayout.machine.ptx.compiled.encode import CACHED, COUNT, GLOBAL, KIND, LOCAL, PARAMETERS, SHARED, SIZE, SPACE, STORE
+from simlayout.machine.ptx.compiled.encode import (
+    CACHED,
+    CODE,
+    COUNT,
+    ELEMENTS,
+    FIRST,
+    GLOBAL,
+    HOW,
+    KEEP,
+    KIND,
+    LAST,
+    LOCAL,
+    OFFSET,
+    PARAMETERS,
+    SHARED,
+    SIZE,
+    SPACE,
+    STORE,
+    A,
+)
 from simlayout.machine.ptx.compiled.held import (
     ARRAY_ADDRESS,
     ARRAY_AT,
@@ -23,6 +43,9 @@ from simlayout.machine.ptx.compiled.held import (
     ARRAY_SIZE,
     ARRAY_WRITEABLE,
     ARRAYS,
+    CTA,
+    DOUBTED,
+    EQUAL,
     GLOBAL_BY,
     GLOBAL_READ,
     GLOBAL_UPDATED,
@@ -31,8 +54,9 @@ from simlayout.machine.ptx.compiled.held import (
     LOCAL_SIZE,
     LOG_ADDRESSES,
     LOG_LANES,
+    LOG_ROOM,
     LOG_STEP,
-    LOG_USED,
+    MAY_TELL,
     ORDERED,
     PARAMETERS_AT,
     PARAMETERS_SIZE,
@@ -43,6 +67,10 @@ from simlayout.machine.ptx.compiled.held import (
     SHARED_SIZE,
     SHARED_UPDATED,
     SHARED_WROTE,
+    STORED,
+    UNWRITTEN_COUNT,
+    UNWRITTEN_ORDER,
+    UNWRITTEN_TIMES,
     WROTE,
 )
 from simlayout.machine.ptx.compiled.ordered import ordered_load, ordered_store
@@ -60,23 +88,26 @@ from simlayout.machine.ptx.compiled.pointers import (
     u32s,
     u64s,
 )
+from simlayout.machine.ptx.compiled.registers import I64, ONES, U64, ZERO, read, row_of, some, write
 
-U32, U64, I64 = np.uint32, np.uint64, np.int64
+U32 = np.uint32
 _LEAST, _MOST = I64(-(1 << 63)), I64((1 << 63) - 1)
 
 
 @within
-def address_bits(space):
+def _address_bits(space):
     """The bits that an address has in a space."""
     return I64(0xFFFFFFFF) if space == SHARED else I64(-1)
 
 
 @within
-def locate(base, offset, space, total, write, first, last, lanes, memory, common, at, cells):
-    """Puts into row `at` where in this process the addresses of row `base` are, and into row `cells` how many bytes from the
-    start of the memory, of global memory of all; False if one is outside, of shared memory of first to last, or not
-    aligned."""
-    keep, low, high, odd = address_bits(space), _MOST, _LEAST, I64(0)
+def _locate(step, total, lanes, warp):
+    """Puts into row `found` where in this process the addresses of a step are, and into row `cells` how many bytes from the
+    start of the memory, of global memory of all; False if one is outside, of shared memory of those that it may have, or not
+    aligned. total: the bytes of each lane."""
+    base, offset, space = row_of(warp, step[A]), step[OFFSET], step[SPACE]
+    memory, at, cells = warp.memory, warp.found, warp.cells
+    keep, low, high, odd = _address_bits(space), _MOST, _LEAST, I64(0)
     for i in range(LANES):
         address = (I64(base[i]) + offset) & keep
         on = I64(lanes[i])
@@ -87,8 +118,8 @@ def locate(base, offset, space, total, write, first, last, lanes, memory, common
     if odd & (total - 1):
         return False
     if space == GLOBAL:
-        return _locate_global(low, high, total, write, lanes, i64s(common[RANGES]), common[ARRAYS], at, cells)
-    if space == SHARED and (low < first or high > last):
+        return _locate_global(low, high, total, step[KIND] == STORE, lanes, warp)
+    if space == SHARED and (low < step[FIRST] or high > step[LAST]):
         return False
     start, size = memory[SHARED_AT], memory[SHARED_SIZE]
     if space == LOCAL:
@@ -105,8 +136,9 @@ def locate(base, offset, space, total, write, first, last, lanes, memory, common
 
 
 @within
-def _locate_global(low, high, total, write, lanes, ranges, count, at, cells):
-    """The same of global memory. Row `at` has the addresses, of which low and high are the ends."""
+def _locate_global(low, high, total, write, lanes, warp):
+    """The same of global memory. Row `found` has the addresses, of which low and high are the ends."""
+    ranges, count, at, cells = i64s(warp.common[RANGES]), warp.common[ARRAYS], warp.found, warp.cells
     r = _range_of(low, total, ranges, count)
     if r < 0:
         return False
@@ -148,7 +180,7 @@ def _range_of(address, total, ranges, count):
 
 
 @within
-def of_matrix(at, m, transposed, i, half):
+def _of_matrix(at, m, transposed, i, half):
     """Where lane i has its part of matrix m, of whose rows row `at` says where they are: 4 bytes, or one half of them if it
     is transposed (`touches.matrix_pieces`)."""
     if transposed:
@@ -157,37 +189,38 @@ def of_matrix(at, m, transposed, i, half):
 
 
 @within
-def _shared_load_is_fine(cells, total, lanes, who, common):
-    """As `fine`, of a load of `total` bytes from shared memory."""
+def _shared_load_is_fine(cells, total, lanes, warp):
+    """As `_is_fine`, of a load of `total` bytes from shared memory."""
+    who, common = warp.who, warp.common
     if common[ORDERED]:
         return ordered_load(cells, total, lanes, who, i64s(common[ORDERED]))
     how = shared_load(cells, total, lanes, who, u64s(common[SHARED_WROTE]), u64s(common[SHARED_READ]))
-    return _beside_atomics(how, True, cells, total, lanes, who, common[SHARED_UPDATED])
+    return _beside_atomics(how, True, total, cells, lanes, warp)
 
 
 @within
-def _beside_atomics(how, shared, cells, total, lanes, who, updated):
-    """What is known by all but the atomics of shared or global memory, and by these. updated: where their marks are, or
-    0."""
+def _beside_atomics(how, shared, total, cells, lanes, warp):
+    """What is known by all but the atomics of shared or global memory, and by these."""
+    updated = warp.common[SHARED_UPDATED if shared else GLOBAL_UPDATED]          # where their marks are, or 0
     if updated and how < DOUBTFUL:
-        return max(how, updated_in(shared, cells, total, lanes, who, u64s(updated)))
+        return max(how, updated_in(shared, cells, total, lanes, warp.who, u64s(updated)))
     return how
 
 
 @within
-def matrices_are_fine(count, transposed, cells, room, lanes, who, common):
-    """As `fine`, of ldmatrix of so many matrices by all lanes. cells: of its rows; room: a row to work with."""
-    how = SURE
-    for m in range(count):
+def _matrices_are_fine(step, lanes, warp):
+    """As `_is_fine`, of ldmatrix by all lanes."""
+    how, transposed = SURE, step[CODE]
+    for m in range(step[COUNT]):
         for half in range(2 if transposed else 1):
             for i in range(LANES):
-                room[i] = U64(of_matrix(cells, m, transposed, i, half))
-            how = max(how, _shared_load_is_fine(room, 2 if transposed else 4, lanes, who, common))
+                warp.room[i] = U64(_of_matrix(warp.cells, m, transposed, i, half))
+            how = max(how, _shared_load_is_fine(warp.room, 2 if transposed else 4, lanes, warp))
     return how
 
 
 @within
-def get(to, at, behind_it, size, lanes):
+def _get(to, at, behind_it, size, lanes):
     """Loads an element of `size` bytes per lane into a row, from so many bytes behind the addresses of row `at`."""
     if size == 4:
         for i in range(LANES):
@@ -208,18 +241,18 @@ def get(to, at, behind_it, size, lanes):
 
 
 @within
-def get_matrix(to, at, m, transposed):
-    """Loads what each lane has of matrix m into a row, as of `of_matrix`."""
+def _get_matrix(to, at, m, transposed):
+    """Loads what each lane has of matrix m into a row, as of `_of_matrix`."""
     for i in range(LANES):
         if transposed:
-            to[i] = load_16(of_matrix(at, m, True, i, 0)) | load_16(of_matrix(at, m, True, i, 1)) << U64(16)
+            to[i] = load_16(_of_matrix(at, m, True, i, 0)) | load_16(_of_matrix(at, m, True, i, 1)) << U64(16)
         else:
-            to[i] = load_32(of_matrix(at, m, False, i, 0))
+            to[i] = load_32(_of_matrix(at, m, False, i, 0))
 
 
 @within
-def put(row, at, behind_it, size, lanes):
-    """Stores an element of `size` bytes per lane of a row; as `get`."""
+def _put(row, at, behind_it, size, lanes):
+    """Stores an element of `size` bytes per lane of a row; as `_get`."""
     if size == 4:
         for i in range(LANES):
             if lanes[i]:
@@ -239,31 +272,31 @@ def put(row, at, behind_it, size, lanes):
 
 
 @within
-def note(base, offset, space, lanes, step, common):
-    """Notes an access of shared or global memory."""
-    used = i64s(common[LOG_USED])
-    n, bits, keep = used[0], U32(0), address_bits(space)
-    row = behind(i64s(common[LOG_ADDRESSES]), LANES * n)
+def _note(step, at, lanes, warp):
+    """Notes an access of shared or global memory, by step number `at`."""
+    common, base, offset = warp.common, row_of(warp, step[A]), step[OFFSET]
+    n, bits, keep = warp.log_used[0], U32(0), _address_bits(step[SPACE])
+    addresses = behind(i64s(common[LOG_ADDRESSES]), LANES * n)
     for i in range(LANES):
-        row[i] = (I64(base[i]) + offset) & keep & I64(lanes[i])
+        addresses[i] = (I64(base[i]) + offset) & keep & I64(lanes[i])
         bits |= U32(lanes[i] & U64(1)) << U32(i)
-    i64s(common[LOG_STEP])[n], u32s(common[LOG_LANES])[n] = step, bits
-    used[0] = n + 1
+    i64s(common[LOG_STEP])[n], u32s(common[LOG_LANES])[n] = at, bits
+    warp.log_used[0] = n + 1
 
 
 @within
-def fine(step, rows, lanes, memory, at, cells, who, common):
-    """SURE of a load or store of which there is nothing to tell, or another of those (see `compiled.doubts`). step: of the
-    table; rows: the registers."""
+def _is_fine(step, lanes, warp):
+    """SURE of a load or store of which there is nothing to tell, or another of those (see `compiled.doubts`)."""
     space, stores, total = step[SPACE], step[KIND] == STORE, step[SIZE] * step[COUNT]
+    rows, at, cells, who, common = warp.rows, warp.found, warp.cells, warp.who, warp.common
     if space == SHARED and not stores:
-        return _shared_load_is_fine(cells, total, lanes, who, common)
+        return _shared_load_is_fine(cells, total, lanes, warp)
     if space == SHARED and common[ORDERED]:
         return ordered_store(step, rows, at, cells, lanes, who, i64s(common[ORDERED]))
     if space == SHARED:
         how = store(True, step, rows, at, cells, lanes, who, u64s(common[SHARED_WROTE]), u64s(common[SHARED_READ]),
                     u32s(common[SHARED_BY]))
-        return _beside_atomics(how, True, cells, total, lanes, who, common[SHARED_UPDATED])
+        return _beside_atomics(how, True, total, cells, lanes, warp)
     if space == GLOBAL:
         all_wrote, all_read = u64s(common[GLOBAL_WROTE]), u64s(common[GLOBAL_READ])
         if stores:
@@ -272,14 +305,79 @@ def fine(step, rows, lanes, memory, at, cells, who, common):
                 how = DOUBTFUL                           # more than barriers of the whole CTA may order the two
         else:
             how = global_load(cells, step[CACHED], total, lanes, who, all_wrote, all_read)
-        return _beside_atomics(how, False, cells, total, lanes, who, common[GLOBAL_UPDATED])
+        return _beside_atomics(how, False, total, cells, lanes, warp)
     if space == LOCAL and who[WROTE]:
         for i in range(LANES):
             if lanes[i]:
-                flags = I64(at[i]) - memory[LOCAL_AT] + who[WROTE]
+                flags = I64(at[i]) - warp.memory[LOCAL_AT] + who[WROTE]
                 for byte in range(total):
                     if stores:
                         store_8(flags + byte, U64(1))
                     elif not load_8(flags + byte):
                         return UNSURE
     return SURE
+
+
+@within
+def _goes_on(how, at, warp):
+    """Whether step `at` goes on, of whose access this is known (see `doubts`); notes what there is to tell of it."""
+    if how == SURE:
+        return True
+    common = warp.common
+    if how == SAME:
+        i64s(common[EQUAL])[at] = 1
+        return True
+    if how == DOUBTFUL and common[DOUBTED]:
+        doubted = i64s(common[DOUBTED])
+        doubted[at] = doubted[at] if doubted[at] else warp.who[CTA]
+        return True
+    if how == UNWRITTEN and common[UNWRITTEN_TIMES]:     # as `Unwritten.add`
+        order, count = i64s(common[UNWRITTEN_ORDER]), i64s(common[UNWRITTEN_COUNT])
+        i64s(common[UNWRITTEN_TIMES])[at] += 1
+        if not order[at]:
+            count[0] += 1
+            order[at] = count[0]
+        return True
+    warp.state[MAY_TELL] = 1
+    return False
+
+
+@within
+def load_or_store(step, at, lanes, whole, warp):
+    """Executes step `at`; False if it is not done: there is no room to note it, its addresses are not plain, or there may be
+    something to tell of it."""
+    if not (whole or some(lanes)):
+        return True
+    space, size, stores = step[SPACE], step[SIZE], step[KIND] == STORE
+    if space <= SHARED and warp.log_used[0] == warp.common[LOG_ROOM] or not _locate(step, size * step[COUNT], lanes, warp):
+        return False
+    if warp.who[CTA] and not _goes_on(_is_fine(step, lanes, warp), at, warp):
+        return False
+    if space <= SHARED:
+        _note(step, at, lanes, warp)
+    if stores and space != LOCAL:                        # nobody waits for what a lane keeps for itself
+        warp.state[STORED] += 1
+    for e in range(step[COUNT]):
+        element = row_of(warp, step[ELEMENTS + e])
+        if stores:
+            _put(element, warp.found, e * size, size, lanes)
+        elif step[ELEMENTS + e] >= 0:
+            _get(warp.room, warp.found, e * size, size, lanes)
+            write(element, read(warp.room, step[HOW], behind(warp.room, LANES)), U64(step[KEEP]), whole, lanes)
+    return True
+
+
+@within
+def load_matrices(step, at, lanes, warp):
+    """The same of ldmatrix by all lanes."""
+    for i in range(LANES):
+        warp.others[i] = ONES if i < 8 * step[COUNT] else ZERO
+    if warp.log_used[0] == warp.common[LOG_ROOM] or not _locate(step, step[SIZE], warp.others, warp):
+        return False
+    if warp.who[CTA] and not _goes_on(_matrices_are_fine(step, lanes, warp), at, warp):
+        return False
+    _note(step, at, lanes, warp)
+    for m in range(step[COUNT]):
+        if step[ELEMENTS + m] >= 0:
+            _get_matrix(row_of(warp, step[ELEMENTS + m]), warp.found, m, step[CODE])
+    return True

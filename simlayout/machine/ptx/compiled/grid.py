@@ -5,7 +5,6 @@ import numpy as np
 from simlayout.hardware.tables.arch import LANES
 from simlayout.jit import within
 from simlayout.machine.engine.memory import POISON
-from simlayout.machine.ptx.compiled.executor import registers_of
 from simlayout.machine.ptx.compiled.held import (
     ARRIVED,
     AT,
@@ -45,6 +44,7 @@ from simlayout.machine.ptx.compiled.held import (
     WHO_EACH,
 )
 from simlayout.machine.ptx.compiled.pointers import behind, copy, fill, i64s, u8s, u64s
+from simlayout.machine.ptx.compiled.registers import registers_of
 from simlayout.machine.ptx.compiled.together import execute_cta
 
 U64 = np.uint64

@@ -19,7 +19,6 @@ from simlayout.machine.ptx.compiled.encode import (
     RETURN,
     TABLE,
 )
-from simlayout.machine.ptx.compiled.executor import registers_of
 from simlayout.machine.ptx.compiled.held import (
     AT,
     BEGUN,
@@ -47,6 +46,7 @@ from simlayout.machine.ptx.compiled.held import (
 )
 from simlayout.machine.ptx.compiled.marks import MOST_INTERVALS
 from simlayout.machine.ptx.compiled.pointers import address, behind, call, copy, i64s, u64s
+from simlayout.machine.ptx.compiled.registers import registers_of
 
 U64 = np.uint64
 
