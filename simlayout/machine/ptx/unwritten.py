@@ -82,7 +82,7 @@ def judged(program: Any, attempt: Callable[[Trial], Trace]) -> Trace:
     if first.before is None or not first.before.complete or _does_once(program):
         return _told(found, trace)
     after = [data.copy() for data, _ in first.before.kept]
-    same = _same(first, attempt)
+    same = _same(first, attempt, FILLS[1:] + FILLS[:1])
     if same is not None:
         return same
     for (data, _), bytes in zip(first.before.kept, after):
@@ -97,16 +97,10 @@ def judged_quickly(attempt: Callable[[Trial], Trace]) -> Trace:
     trace = attempt(first)
     if not first.aside:
         return trace
-    assert first.before is not None
-    after, outcome = [data.copy() for data, _ in first.before.kept], first.outcome(trace)
-    for fill in FILLS[1:]:
+    if _same(first, attempt, FILLS[1:], first.outcome(trace)) is None:
+        assert first.before is not None
         first.before.give_back()
-        trial = Trial(fill, True)
-        if not first.before.complete or trial.outcome(attempt(trial)) != outcome:
-            first.before.give_back()
-            raise Matters
-    for (data, _), bytes in zip(first.before.kept, after):
-        data[:] = bytes
+        raise Matters
     return noted(trace, first.aside)
 
 
@@ -127,21 +121,20 @@ def _told(found, trace):
     return trace
 
 
-def _same(first, attempt):
-    """The Trace of a launch that does the same whatever is there, and memory as it leaves it; None if it does not."""
-    outcomes = []
-    for fill in FILLS[1:] + FILLS[:1]:
+def _same(first, attempt, fills, outcome=None):
+    """The last Trace of a launch that does the same with each of these words, and memory as it leaves it; None if it does
+    not. outcome: what it has done before, of a Trial."""
+    for fill in fills:
         first.before.give_back()
         trial = Trial(fill, True)
         try:
             trace = attempt(trial)
         except SimlayoutError:
             return None
-        if not trial.before.complete:
+        done = trial.outcome(trace)
+        if not trial.before.complete or outcome not in (None, done):
             return None
-        outcomes.append(trial.outcome(trace))
-        if outcomes[-1] != outcomes[0]:
-            return None
+        outcome = done
     return trace
 
 
