@@ -101,7 +101,8 @@ def _taken(take, longest):
 
 ONCE = "once for this installation, which takes half a minute to a minute"
 
-ROOMS = "hardware/banks", "machine/arithmetic", "machine/ptx/compiled", "machine/ptx/opcodes", "numerics"
+ROOMS = ("hardware/banks", "machine/arithmetic", "machine/ptx/compiled", "machine/ptx/memory", "machine/ptx/opcodes",
+         "numerics")
 """Where functions are compiled that call those of other files, or what is compiled is listed."""
 
 

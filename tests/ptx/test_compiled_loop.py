@@ -9,10 +9,10 @@ from simlayout.errors import AddressError
 from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.ptx import running
 from simlayout.machine.ptx.compiled.encode import COMPUTE, JOIN, KIND, MOVE, RESULT, encoded
-from simlayout.machine.ptx.compiled.held import EXECUTED, ONE_PART, Log, address_of, held_of
 from simlayout.machine.ptx.compiled.instructions import NAMES
 from simlayout.machine.ptx.loading import load
 from simlayout.machine.ptx.lowering.program import Program, Step
+from simlayout.machine.ptx.memory.held import EXECUTED, ONE_PART, Log, address_of, held_of
 from simlayout.machine.ptx.opcodes.lanes import lane_op
 from simlayout.machine.ptx.opcodes.rows import Lanewise, Place, in_numpy
 

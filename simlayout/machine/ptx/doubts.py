@@ -21,8 +21,8 @@ import numpy as np
 
 from simlayout.machine.hazards.kinds import Hazard, HazardLog, Place, calls_of
 from simlayout.machine.hazards.telling import EQUAL
-from simlayout.machine.ptx.compiled.held import CELL, CTA, FIRST, INTERVAL, WROTE, address_of
 from simlayout.machine.ptx.looked import pieces
+from simlayout.machine.ptx.memory.held import CELL, CTA, FIRST, INTERVAL, WROTE, address_of
 
 TRIED = 1 << 20
 """Instructions that a warp executes at most where it has read what nobody has defined: it may be how often a loop runs."""
@@ -92,7 +92,7 @@ class Doubts:
     does where an access may race; tolerates: where it reads what is not defined (see `unwritten`). look:
     `compiled.look.found`, which programs need that copy to shared memory, have matrices there, or atomics.
 
-    everywhere: of global memory (wrote, read, updated), uint64 [cells]: the marks of who did last (see `compiled.marks`),
+    everywhere: of global memory (wrote, read, updated), uint64 [cells]: the marks of who did last (see `memory.marks`),
     the third by atomics, and by, uint32 [cells]: what wrote; see `compiled.doubts`. Where there are no atomics the third has
     no cells. equal: int64 [steps], 1 for each store of what another thread stores there too. doubted: the same, for each
     access that may race 1 + the first CTA where it may; None where that is a Doubt at once. unwritten: an Unwritten, None

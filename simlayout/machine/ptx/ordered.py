@@ -15,9 +15,9 @@ from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.hazards.clocks import IN_SHARED
 from simlayout.machine.hazards.global_access import STRONG, WRITES
 from simlayout.machine.hazards.proxies import CELL as UNIT
-from simlayout.machine.ptx.compiled.held import INTERVAL
-from simlayout.machine.ptx.compiled.marks import ALL, MIXED, MOST_INTERVALS
 from simlayout.machine.ptx.doubts import Doubt, Doubts
+from simlayout.machine.ptx.memory.held import INTERVAL
+from simlayout.machine.ptx.memory.marks import ALL, MIXED, MOST_INTERVALS
 
 MOST_ENGINES = 64
 """Engines that read shared memory: each has a number of its own for each of its units."""

@@ -35,7 +35,23 @@ from simlayout.machine.ptx.compiled.encode import (
     STORE,
     A,
 )
-from simlayout.machine.ptx.compiled.held import (
+from simlayout.machine.ptx.compiled.ordered import ordered_load, ordered_store
+from simlayout.machine.ptx.compiled.pointers import (
+    behind,
+    i64s,
+    load_8,
+    load_16,
+    load_32,
+    load_64,
+    store_8,
+    store_16,
+    store_32,
+    store_64,
+    u32s,
+    u64s,
+)
+from simlayout.machine.ptx.compiled.registers import I64, ONES, U64, ZERO, read, row_of, some, write
+from simlayout.machine.ptx.memory.held import (
     ARRAY_ADDRESS,
     ARRAY_AT,
     ARRAY_CELLS,
@@ -73,22 +89,6 @@ from simlayout.machine.ptx.compiled.held import (
     UNWRITTEN_TIMES,
     WROTE,
 )
-from simlayout.machine.ptx.compiled.ordered import ordered_load, ordered_store
-from simlayout.machine.ptx.compiled.pointers import (
-    behind,
-    i64s,
-    load_8,
-    load_16,
-    load_32,
-    load_64,
-    store_8,
-    store_16,
-    store_32,
-    store_64,
-    u32s,
-    u64s,
-)
-from simlayout.machine.ptx.compiled.registers import I64, ONES, U64, ZERO, read, row_of, some, write
 
 U32 = np.uint32
 _LEAST, _MOST = I64(-(1 << 63)), I64((1 << 63) - 1)

@@ -5,8 +5,8 @@ import numpy as np
 from simlayout.hardware.tables.arch import LANES
 from simlayout.jit import within
 from simlayout.machine.ptx.compiled.encode import RESULT, SECOND
-from simlayout.machine.ptx.compiled.held import LOCAL_AT, LOCAL_SIZE, WROTE
 from simlayout.machine.ptx.compiled.pointers import behind, load_8, store_8
+from simlayout.machine.ptx.memory.held import LOCAL_AT, LOCAL_SIZE, WROTE
 
 U64, I64 = np.uint64, np.int64
 _COPY = 5

@@ -12,8 +12,9 @@ import numpy as np
 from simlayout.hardware.tables.arch import LANES
 from simlayout.jit import within
 from simlayout.machine.ptx.compiled.encode import COUNT, ELEMENTS, LIKE, SIZE
-from simlayout.machine.ptx.compiled.held import CELL, CTA, FIRST, INTERVAL, PARTED, SYNCED
-from simlayout.machine.ptx.compiled.marks import (
+from simlayout.machine.ptx.compiled.pointers import load_8, load_16, load_32, load_64
+from simlayout.machine.ptx.memory.held import CELL, CTA, FIRST, INTERVAL, PARTED, SYNCED
+from simlayout.machine.ptx.memory.marks import (
     ALL,
     MIXED,
     NOBODY,
@@ -28,7 +29,6 @@ from simlayout.machine.ptx.compiled.marks import (
     when_of,
     who_of,
 )
-from simlayout.machine.ptx.compiled.pointers import load_8, load_16, load_32, load_64
 
 for each in (by_several, by_thread, by_warp, cta_of, in_global, in_shared, interval_of, warp_of, when_of, who_of):
     within(each)

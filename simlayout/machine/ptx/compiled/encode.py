@@ -7,8 +7,8 @@ import numpy as np
 
 from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.hazards.touches import is_cached
-from simlayout.machine.ptx.compiled.held import address_of, numbers
 from simlayout.machine.ptx.lowering.program import ROOM
+from simlayout.machine.ptx.memory.held import address_of, numbers
 from simlayout.machine.ptx.opcodes.control import Branch, Call, Exit, Return
 from simlayout.machine.ptx.opcodes.rows import Lanewise
 

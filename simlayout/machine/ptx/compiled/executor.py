@@ -52,7 +52,10 @@ from simlayout.machine.ptx.compiled.encode import (
     D,
 )
 from simlayout.machine.ptx.compiled.exchanges import SYNC, all_named, exchange
-from simlayout.machine.ptx.compiled.held import (
+from simlayout.machine.ptx.compiled.pointers import behind, call, i64s, u64s
+from simlayout.machine.ptx.compiled.registers import ONES, U64, ZERO, Warp, every, read, registers_at, row_of, some, write
+from simlayout.machine.ptx.compiled.rows import compute
+from simlayout.machine.ptx.memory.held import (
     CTA,
     DONE,
     EXECUTED,
@@ -64,9 +67,6 @@ from simlayout.machine.ptx.compiled.held import (
     WHO,
     WHO_EACH,
 )
-from simlayout.machine.ptx.compiled.pointers import behind, call, i64s, u64s
-from simlayout.machine.ptx.compiled.registers import ONES, U64, ZERO, Warp, every, read, registers_at, row_of, some, write
-from simlayout.machine.ptx.compiled.rows import compute
 
 
 @within

@@ -5,7 +5,10 @@ import numpy as np
 from simlayout.hardware.tables.arch import LANES
 from simlayout.jit import within
 from simlayout.machine.engine.memory import POISON
-from simlayout.machine.ptx.compiled.held import (
+from simlayout.machine.ptx.compiled.pointers import behind, copy, fill, i64s, u8s, u64s
+from simlayout.machine.ptx.compiled.registers import registers_of
+from simlayout.machine.ptx.compiled.together import execute_cta
+from simlayout.machine.ptx.memory.held import (
     ARRIVED,
     AT,
     BEGINS,
@@ -43,9 +46,6 @@ from simlayout.machine.ptx.compiled.held import (
     WHO,
     WHO_EACH,
 )
-from simlayout.machine.ptx.compiled.pointers import behind, copy, fill, i64s, u8s, u64s
-from simlayout.machine.ptx.compiled.registers import registers_of
-from simlayout.machine.ptx.compiled.together import execute_cta
 
 U64 = np.uint64
 

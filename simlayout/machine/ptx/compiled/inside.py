@@ -5,9 +5,9 @@ import numpy as np
 from simlayout.hardware.tables.arch import LANES
 from simlayout.jit import within
 from simlayout.machine.ptx.compiled.grid import execute_grid
-from simlayout.machine.ptx.compiled.held import ALL_PARTS, MASKS, WHOLE_CTA, WHOLE_GRID
 from simlayout.machine.ptx.compiled.pointers import behind, i64s, u64s
 from simlayout.machine.ptx.compiled.together import execute, execute_cta, execute_parts
+from simlayout.machine.ptx.memory.held import ALL_PARTS, MASKS, WHOLE_CTA, WHOLE_GRID
 
 
 def entered(what, who, asked, start, held, steps, common):

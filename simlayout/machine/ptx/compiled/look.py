@@ -15,7 +15,7 @@ from simlayout.machine.ptx.compiled.doubts import (
     updated_in,
     write,
 )
-from simlayout.machine.ptx.compiled.marks import ALL
+from simlayout.machine.ptx.memory.marks import ALL
 
 _NAMES = "READS WRITES COPIES LANDS UPDATES COPIED GLOBAL_READS GLOBAL_WRITES GLOBAL_UPDATES".split()
 READS, WRITES, COPIES, LANDS, UPDATES, COPIED, GLOBAL_READS, GLOBAL_WRITES, GLOBAL_UPDATES = range(len(_NAMES))

@@ -7,7 +7,9 @@ import numpy as np
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.ptx.compiled.encode import BARRIER, KIND, SPECIAL, encoded
 from simlayout.machine.ptx.compiled.enter import address_of_loop, enter
-from simlayout.machine.ptx.compiled.held import (
+from simlayout.machine.ptx.compiled.noted import count_sectors, count_touched
+from simlayout.machine.ptx.doubts import TRIED, Doubt
+from simlayout.machine.ptx.memory.held import (
     ALL_PARTS,
     ARRAYS,
     DONE,
@@ -24,8 +26,6 @@ from simlayout.machine.ptx.compiled.held import (
     address_of,
     numbers,
 )
-from simlayout.machine.ptx.compiled.noted import count_sectors, count_touched
-from simlayout.machine.ptx.doubts import TRIED, Doubt
 from simlayout.machine.ptx.warps.parts import PATIENCE
 
 NOTED = 4096

@@ -1,6 +1,6 @@
 """The look at shared memory where mbarriers, engines and barriers of some warps order what happens: it asks the clocks.
 
-A *mark* says who has touched a cell of memory, otherwise than those of `compiled.marks`: an int64 with a number in its upper
+A *mark* says who has touched a cell of memory, otherwise than those of `memory.marks`: an int64 with a number in its upper
 40 bits, of a thread its epoch, of an engine that of what it did, and a code in its lower 24: 1 + the column in the clocks
 that the thread or the engine has (see `hazards.clocks`), or SOME + a warp for several of its lanes. 0 is nobody, ON_ITS_WAY
 a copy. Each cell has the mark of what wrote it last, and of each warp that of what read it last. Where stores of one value
@@ -14,9 +14,9 @@ from simlayout.hardware.tables.arch import LANES
 from simlayout.jit import jit, within
 from simlayout.machine.ptx.compiled.doubts import DOUBTFUL, SAME, SURE, UNWRITTEN, agrees, holds
 from simlayout.machine.ptx.compiled.encode import COUNT, LIKE, SIZE
-from simlayout.machine.ptx.compiled.held import CELL, FIRST
-from simlayout.machine.ptx.compiled.marks import MIXED
 from simlayout.machine.ptx.compiled.pointers import i32s, i64s, u32s
+from simlayout.machine.ptx.memory.held import CELL, FIRST
+from simlayout.machine.ptx.memory.marks import MIXED
 
 U32, I64 = np.uint32, np.int64
 

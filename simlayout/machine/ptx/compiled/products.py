@@ -8,8 +8,8 @@ from numba import carray, from_dtype, types
 
 from simlayout.hardware.tables.arch import LANES
 from simlayout.jit import address_in_process, jit, within
-from simlayout.machine.ptx.compiled.held import address_of
 from simlayout.machine.ptx.compiled.pointers import behind, i64s, pointer_to, u64s
+from simlayout.machine.ptx.memory.held import address_of
 from simlayout.numerics import compiled, loops
 from simlayout.numerics.warps import WarpMma
 

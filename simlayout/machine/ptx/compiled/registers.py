@@ -16,9 +16,9 @@ from simlayout.machine.ptx.compiled.encode import (
     FROM_S32,
     REGISTERS,
 )
-from simlayout.machine.ptx.compiled.held import ROWS
 from simlayout.machine.ptx.compiled.pointers import behind, u64s
 from simlayout.machine.ptx.lowering.program import ROOM
+from simlayout.machine.ptx.memory.held import ROWS
 
 U64, I64 = np.uint64, np.int64
 ZERO, ONES = U64(0), U64(0xFFFFFFFFFFFFFFFF)

@@ -19,7 +19,9 @@ from simlayout.machine.ptx.compiled.encode import (
     RETURN,
     TABLE,
 )
-from simlayout.machine.ptx.compiled.held import (
+from simlayout.machine.ptx.compiled.pointers import address, behind, call, copy, i64s, u64s
+from simlayout.machine.ptx.compiled.registers import registers_of
+from simlayout.machine.ptx.memory.held import (
     AT,
     BEGUN,
     CTA,
@@ -44,9 +46,7 @@ from simlayout.machine.ptx.compiled.held import (
     WHO,
     WHO_EACH,
 )
-from simlayout.machine.ptx.compiled.marks import MOST_INTERVALS
-from simlayout.machine.ptx.compiled.pointers import address, behind, call, copy, i64s, u64s
-from simlayout.machine.ptx.compiled.registers import registers_of
+from simlayout.machine.ptx.memory.marks import MOST_INTERVALS
 
 U64 = np.uint64
 

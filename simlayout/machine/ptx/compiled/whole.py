@@ -5,7 +5,7 @@ import numpy as np
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.ptx.compiled.encode import encoded
 from simlayout.machine.ptx.compiled.fresh import read_first
-from simlayout.machine.ptx.compiled.held import (
+from simlayout.machine.ptx.memory.held import (
     CELL,
     CTA,
     FIRST,

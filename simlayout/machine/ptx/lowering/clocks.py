@@ -7,7 +7,7 @@ instruction. Mosaic GPU's profiler stores its events so.
 from dataclasses import replace
 
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.lowering.program import CLOCKS
+from simlayout.machine.ptx.opcodes.moves import CLOCKS
 
 
 def clocks_moved(function: syntax.Function) -> syntax.Function:

@@ -11,9 +11,9 @@ from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.hazards.kinds import calls_of, located
 from simlayout.machine.hazards.scopes import GPU, is_narrow, is_sequential, reach_of
 from simlayout.machine.ptx.lowering.accumulators import Accumulators
+from simlayout.machine.ptx.opcodes.memory import Bounds
 from simlayout.machine.ptx.opcodes.rows import Lanewise
 from simlayout.machine.ptx.passes.accesses import STRONG
-from simlayout.machine.ptx.passes.arrays import Bounds
 from simlayout.machine.ptx.passes.joined import Joined
 from simlayout.machine.ptx.passes.map_fields import Access
 
@@ -274,6 +274,3 @@ SPECIALS = {
     "%envreg2": lambda warp: warp.space.workspace & 0xFFFFFFFF,
 }
 """Name -> its value for a Warp; those that count time are instructions of their own (`opcodes.control`)."""
-
-CLOCKS = ("%clock", "%clock_hi", "%clock64", "%globaltimer", "%globaltimer_lo", "%globaltimer_hi")
-"""Special registers that grow while the program runs."""

@@ -8,7 +8,7 @@ import numpy as np
 from simlayout.errors import TOGETHER, MachineError
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.ptx.opcodes import printed
-from simlayout.machine.ptx.warps.parts import everyone
+from simlayout.machine.ptx.opcodes.warps import everyone
 
 _FORMAT = re.compile(rb"%[-+ #0]*(?:\*|\d+)?(?:\.(?:\*|\d+))?(hh|h|ll|l|j|z|t|L)?([diouxXeEfFgGaAcsp%])")
 

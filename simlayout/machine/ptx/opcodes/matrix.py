@@ -16,9 +16,9 @@ from simlayout.machine.engine.warp import matrix_rows
 from simlayout.machine.engine.wmma import Matrix, SharedTile, product
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.opcodes.groups import address, elements, number, put, results, sources, space_of
+from simlayout.machine.ptx.opcodes.memory import Bounds
 from simlayout.machine.ptx.opcodes.rows import Place
 from simlayout.machine.ptx.opcodes.warps import everyone
-from simlayout.machine.ptx.passes.arrays import Bounds
 
 _SHAPE = re.compile(r"m\d+n\d+(k\d+)?")
 _SPARSE = {"sp", "sp::ordered_metadata"}

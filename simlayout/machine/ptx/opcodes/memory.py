@@ -1,6 +1,7 @@
 """Loads, stores and atomics (PTX ISA, Data Movement and Conversion Instructions)."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,11 +13,18 @@ from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.memory.local import Manner
 from simlayout.machine.ptx.opcodes.atoms import SCOPES, atomic
 from simlayout.machine.ptx.opcodes.rows import Place, writer
-from simlayout.machine.ptx.passes.arrays import Bounds
 
 _SPACES = {"global", "shared", "local", "param", "const"}
 _ORDERS = {"weak", "relaxed", "acquire", "release", "volatile", "mmio"}
 _HINTS = {"nc", "ca", "cg", "cs", "lu", "cv", "wb", "wt", "unified"}
+
+
+class Bounds(NamedTuple):
+    """first, end: the bytes of shared memory that an access may touch; name: of the array, for a message."""
+
+    first: int
+    end: int
+    name: str
 
 
 class Form:

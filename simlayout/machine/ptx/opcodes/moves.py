@@ -7,13 +7,15 @@ import numpy as np
 from simlayout.errors import MachineError
 from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.lowering.program import CLOCKS
 from simlayout.machine.ptx.memory.space import LOCAL, PARAMETERS, SHARED, WINDOW
 from simlayout.machine.ptx.opcodes.lanewise import computed
 from simlayout.machine.ptx.opcodes.rows import Place, same
 
 _WINDOWS = {"shared": SHARED, "shared::cta": SHARED, "shared::cluster": SHARED, "local": LOCAL, "param": PARAMETERS,
             "param::entry": PARAMETERS, "global": 0, "const": 0}
+
+CLOCKS = ("%clock", "%clock_hi", "%clock64", "%globaltimer", "%globaltimer_lo", "%globaltimer_hi")
+"""Special registers that grow while the program runs."""
 
 
 def mov(instruction, names):

@@ -9,13 +9,17 @@ from simlayout.machine.engine.barriers import BARRIERS
 from simlayout.machine.engine.lanes import lane_list
 from simlayout.machine.engine.warp import Warp
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.compiled.held import PARTED, SYNCED
+from simlayout.machine.ptx.memory.held import PARTED, SYNCED
 from simlayout.machine.ptx.opcodes.rows import Place, reader
-from simlayout.machine.ptx.warps.parts import everyone
 
 _LANE = np.arange(32)
 _BIT = np.uint64(1) << _LANE.astype(np.uint64)
 ALL = 0xFFFFFFFF
+
+
+def everyone(warp, active):
+    """All lanes that have not ended: what steps need that a whole warp executes together."""
+    return warp.present
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ known for sure or not at all: no access within its array is told, but one outsid
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.cxx.names import variable_name
+from simlayout.machine.ptx.opcodes.memory import Bounds
 from simlayout.machine.ptx.passes.def_use import defined, instructions
 
 _SAME = {"mov", "cvta", "cvt", "shfl"}
@@ -20,14 +20,6 @@ NUMBERS = {"setp", "shr", "bfe", "rem", "div", "ld", "ldu", "atom", "call", "pop
 _NUMBER: frozenset[str] = frozenset()
 _UNKNOWN = frozenset({"?"})
 """What a value is, beside a set of names of arrays."""
-
-
-class Bounds(NamedTuple):
-    """first, end: the bytes of shared memory that an access may touch; name: of the array, for a message."""
-
-    first: int
-    end: int
-    name: str
 
 
 class Pointers:

@@ -12,8 +12,9 @@ from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.lanes import lane_list
 from simlayout.machine.hazards.kinds import error, hazard
 from simlayout.machine.hazards.units import named
-from simlayout.machine.ptx.compiled.held import PARTED
 from simlayout.machine.ptx.doubts import Doubt
+from simlayout.machine.ptx.memory.held import PARTED
+from simlayout.machine.ptx.opcodes.warps import everyone
 
 PATIENCE = 4096
 """Instructions that others run while a part stands that could go on, before it has its turn, which is as long."""
@@ -22,11 +23,6 @@ _ZERO, _ONES = np.uint64(0), np.uint64(0xFFFFFFFFFFFFFFFF)
 
 EVERYONE = np.full(LANES, True)
 EVERYONE.setflags(write=False)
-
-
-def everyone(warp, active):
-    """All lanes that have not ended: what steps need that a whole warp executes together."""
-    return warp.present
 
 
 class Part:

@@ -6,14 +6,14 @@ from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.warp import Warp
 from simlayout.machine.hazards.kinds import ordered_ints
 from simlayout.machine.hazards.units import named
-from simlayout.machine.ptx.compiled.held import ARRIVED, INTERVAL, address_of
-from simlayout.machine.ptx.compiled.marks import MOST_INTERVALS
 from simlayout.machine.ptx.doubts import Doubt
 from simlayout.machine.ptx.lowering.program import SYSTEM_BYTES
 from simlayout.machine.ptx.memory.accesses import MemoryTwins
 from simlayout.machine.ptx.memory.cluster import ClusterTwins
+from simlayout.machine.ptx.memory.held import ARRIVED, INTERVAL, address_of
 from simlayout.machine.ptx.memory.local import LocalTwins
 from simlayout.machine.ptx.memory.map_twins import MapTwins
+from simlayout.machine.ptx.memory.marks import MOST_INTERVALS
 from simlayout.machine.ptx.memory.ordering import OrderTwins
 from simlayout.machine.ptx.opcodes.rows import writer
 from simlayout.machine.ptx.warps.parts import Parts
@@ -22,7 +22,7 @@ from simlayout.machine.ptx.warps.parts import Parts
 class PtxWarp(OrderTwins, Warp, Parts, MemoryTwins, LocalTwins, ClusterTwins, MapTwins):
     """32 lanes that run a Program. rows: uint64 [n, 32], its registers; local: uint8 [32, bytes], the lanes' own memory;
     right_behind_fence: whether there was no wgmma since the last wgmma.fence. places: int64 [6], where its memory
-    is; who: int64 [8], with what its accesses are looked at: see `compiled.held`."""
+    is; who: int64 [8], with what its accesses are looked at: see `memory.held`."""
 
     def __init__(self, cta, warp_index, program, space, running):
         super().__init__(cta, warp_index)
