@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from simlayout.arguments import typed
+from simlayout.collector import collector_at_rest
 from simlayout.errors import MachineError
 from simlayout.machine.engine.launch import Launch
 from simlayout.machine.ptx.cxx.names import cxx_name, cxx_names, is_in, same_name
@@ -26,7 +27,8 @@ class _Entries(Mapping):
 
     def __getitem__(self, name):
         if name not in self._made:
-            self._made[name] = Entry(self._module, self._functions[name])
+            with collector_at_rest():
+                self._made[name] = Entry(self._module, self._functions[name])
         return self._made[name]
 
     def __contains__(self, name):

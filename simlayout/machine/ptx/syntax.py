@@ -4,8 +4,10 @@ Names are unique in a function: registers, variables and labels of an inner scop
 renamed (`%p` of the third inner scope is `%p$3`), so nothing that works with a body has to know about scopes.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass, replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from operator import is_
 from typing import Any, TypeAlias
 
 from simlayout.machine.arithmetic.carriers import WIDTHS
@@ -138,24 +140,14 @@ Operand: TypeAlias = (Register | Special | Integer | Float | Symbol | Address | 
                       | Part | Sink | Pair)
 
 
-def mapped(operand: Any, kind: type, of: Callable[[Any], Any]) -> Any:
-    """An operand, or a tuple of them, with another one for each of a kind in it, such as Register.
+READS_ALL = {"st", "red", "bra", "brx", "bar", "barrier", "call", "cp", "membar", "fence", "prefetch",
+             "stmatrix", "wgmma", "ret", "exit", "discard", "applypriority", "wmma", "nanosleep"}
+"""Opcodes whose first operand is no destination, or not that alone; of all others it is."""
 
-    >>> mapped((Address(Register("%a", "b64"), 8), Integer(1)), Register, lambda old: Register("%b", old.type))
-    (Address(base=Register(name='%b', type='b64'), offset=8), Integer(value=1))
-    """
-    if isinstance(operand, kind):
-        return of(operand)
-    if isinstance(operand, tuple):
-        return tuple(mapped(each, kind, of) for each in operand)
-    if not is_dataclass(operand) or isinstance(operand, Register):
-        return operand
-    parts = {field.name: getattr(operand, field.name) for field in fields(operand)}
-    new = {name: mapped(part, kind, of) for name, part in parts.items()}
-    return operand if all(new[name] is parts[name] for name in parts) else replace(operand, **new)   # type: ignore[type-var]
+_NO_RESULT = Address | TensorAddress | Negated | Part
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Instruction:
     """One instruction: `@guard opcode.modifiers operands;`.
 
@@ -177,7 +169,7 @@ class Instruction:
     used_bytes: int | None = None
     nounroll: bool = False
 
-    @property
+    @cached_property
     def name(self) -> str:
         """The opcode with its modifiers, such as "ld.global.b32"."""
         return ".".join((self.opcode, *self.modifiers))
@@ -187,6 +179,35 @@ class Instruction:
         """Elements that a load, a store or an atomic has: 4 with `.v4`, one without."""
         return next((VECTORS[modifier] for modifier in self.modifiers if modifier in VECTORS), 1)
 
+    @cached_property
+    def reads(self) -> tuple[str, ...]:
+        """Names of the registers that it reads.
+
+        >>> a, b, c = (Register(name, "b32") for name in ("%a", "%b", "%c"))
+        >>> add = Instruction("add", ("s32",), (a, b, c), None, 1, 1, None, "")
+        >>> add.reads, add.writes
+        (('%b', '%c'), ('%a',))
+        """
+        first, rest = self.operands[:1], self.operands[1:]
+        reads = self.opcode in READS_ALL or any(isinstance(one, Address | TensorAddress) for one in first)
+        return tuple(names_in((self.guard, *rest, *(first if reads else ())), Register))
+
+    @cached_property
+    def may_write(self) -> tuple[str, ...]:
+        """Names of the registers in the place of a destination, also where the opcode may only read them."""
+        first = self.operands[:1]
+        return () if not first or isinstance(first[0], _NO_RESULT) else tuple(names_in(first, Register))
+
+    @cached_property
+    def writes(self) -> tuple[str, ...]:
+        """Names of the registers that it writes; of a call none, which counts as reading its results."""
+        return () if self.opcode in READS_ALL else self.may_write
+
+    @cached_property
+    def symbols(self) -> tuple[str, ...]:
+        """Names of the symbols that it uses."""
+        return tuple(names_in((self.guard, *self.operands), Symbol))
+
 
 @dataclass(frozen=True, slots=True)
 class Label:
@@ -194,6 +215,44 @@ class Label:
 
     name: str
     line: int
+
+
+_PARTS = {Address: ("base",), TensorAddress: ("base", "sampler", "coordinates"), Vector: ("operands",),
+          Arguments: ("operands",), Negated: ("register",), Part: ("register",), Pair: ("first", "second"),
+          Instruction: ("guard", "operands")}
+"""{what has operands in it: the fields where they are}."""
+
+
+def mapped(operand: Any, kind: type, of: Callable[[Any], Any]) -> Any:
+    """An operand, an Instruction, or a tuple of them, with another one for each of a kind in it, such as Register.
+
+    >>> mapped((Address(Register("%a", "b64"), 8), Integer(1)), Register, lambda old: Register("%b", old.type))
+    (Address(base=Register(name='%b', type='b64'), offset=8), Integer(value=1))
+    """
+    if isinstance(operand, kind):
+        return of(operand)
+    if isinstance(operand, tuple):
+        made = tuple([mapped(each, kind, of) for each in operand])
+        return operand if all(map(is_, made, operand)) else made
+    parts = {name: getattr(operand, name) for name in _PARTS.get(type(operand), ())}
+    new = {name: mapped(part, kind, of) for name, part in parts.items()}
+    return operand if all(new[name] is part for name, part in parts.items()) else replace(operand, **new)
+
+
+def names_in(operands: Iterable[Any], kind: type) -> list[str]:
+    """The names of all of a kind, Register or Symbol, in operands; None has none.
+
+    >>> names_in([Address(Register("%a", "b64"), 8), None, Negated(Register("%p", "pred"))], Register)
+    ['%a', '%p']
+    """
+    found: list[str] = []
+    for operand in operands:
+        if isinstance(operand, kind):
+            found.append(operand.name)                   # type: ignore[attr-defined]
+        for name in _PARTS.get(type(operand), ()):
+            part = getattr(operand, name)
+            found += names_in(part if isinstance(part, tuple) else (part,), kind)
+    return found
 
 
 @dataclass(frozen=True, slots=True)

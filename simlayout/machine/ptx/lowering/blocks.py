@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from simlayout.machine.ptx.lowering.program import Step
 from simlayout.machine.ptx.opcodes.control import Branch
-from simlayout.machine.ptx.passes.order import blocks_in_order, loops
+from simlayout.machine.ptx.passes.order import in_order
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,8 @@ class Blocks:
         return cls(successors, ends)
 
     def in_order(self, start):
-        """All steps, in the order of `order.blocks_in_order`; those that nothing leads to come last."""
-        order = blocks_in_order(self.successors, start)
+        """All steps, in the order of `passes.order`; those that nothing leads to come last."""
+        order, _ = in_order(self.successors, start)
         reached = set(order)
         for first in (*order, *(first for first in self.ends if first not in reached)):
             yield from range(first, self.ends[first])
@@ -54,7 +54,7 @@ def with_latches(steps, start, labels):
     """
     blocks = Blocks.of(steps, start, len(steps), labels)
     behind, before = {}, {}                              # head -> label of its latch: at the very end; in front of the head
-    for head, *rest in loops(blocks.successors, start):
+    for head, *rest in in_order(blocks.successors, start)[1]:
         inside = (head, *rest)
         sources = [block for block in inside if head in blocks.successors[block]]
         if sources != [inside[-1]]:

@@ -20,7 +20,7 @@ def clocks_moved(function: syntax.Function) -> syntax.Function:
     """
     body: list[syntax.Instruction | syntax.Label] = []
     for statement in function.body or ():
-        if isinstance(statement, syntax.Instruction) and not _reads_alone(statement):
+        if _reads_clocks(statement):
             read: dict[str, syntax.Register] = {}
 
             def register(special: syntax.Special, at: int = len(body), read: dict[str, syntax.Register] = read):
@@ -32,11 +32,13 @@ def clocks_moved(function: syntax.Function) -> syntax.Function:
             operands = syntax.mapped(statement.operands, syntax.Special, register)
             body += [replace(statement, opcode="mov", modifiers=(one.type,), operands=(one, syntax.Special(name)))
                      for name, one in read.items()]
-            statement = replace(statement, operands=operands) if read else statement
+            statement = replace(statement, operands=operands)
         body.append(statement)
     return replace(function, body=tuple(body)) if len(body) > len(function.body or ()) else function
 
 
-def _reads_alone(instruction):
-    """Whether it is a mov of one register, which may be a clock."""
-    return instruction.opcode == "mov" and any(isinstance(one, syntax.Special) for one in instruction.operands[-1:])
+def _reads_clocks(statement):
+    """Whether it is an instruction that reads clocks, other than a mov of one."""
+    alone = isinstance(statement, syntax.Label) or statement.opcode == "mov" and any(
+        isinstance(one, syntax.Special) for one in statement.operands[-1:])
+    return not alone and not CLOCKS.isdisjoint(syntax.names_in(statement.operands, syntax.Special))

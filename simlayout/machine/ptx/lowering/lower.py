@@ -207,7 +207,7 @@ class Lowering:
         site, where, caller = instruction.site, self.where(instruction), None
         for file, line in reversed(site.callers if site else ()):
             caller = file, line, caller
-        name = ".".join((instruction.opcode, *instruction.modifiers))
+        name = instruction.name
         guard = _guarded(instruction.guard, names)
         made, self._touched = [], set()
         try:

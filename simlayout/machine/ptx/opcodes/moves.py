@@ -14,7 +14,7 @@ from simlayout.machine.ptx.opcodes.rows import Place, same
 _WINDOWS = {"shared": SHARED, "shared::cta": SHARED, "shared::cluster": SHARED, "local": LOCAL, "param": PARAMETERS,
             "param::entry": PARAMETERS, "global": 0, "const": 0}
 
-CLOCKS = ("%clock", "%clock_hi", "%clock64", "%globaltimer", "%globaltimer_lo", "%globaltimer_hi")
+CLOCKS = {"%clock", "%clock_hi", "%clock64", "%globaltimer", "%globaltimer_lo", "%globaltimer_hi"}
 """Special registers that grow while the program runs."""
 
 

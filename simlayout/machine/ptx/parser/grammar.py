@@ -17,6 +17,7 @@ import os
 import re
 from collections import ChainMap
 
+from simlayout.collector import collector_at_rest
 from simlayout.errors import ParseError
 from simlayout.machine.ptx.parser.body import Body
 from simlayout.machine.ptx.parser.constants import number
@@ -34,6 +35,7 @@ _DIRECTIVES = {"maxntid": (1, 3), "reqntid": (1, 3), "minnctapersm": (1, 1), "ma
 _STATEMENT = "a directive such as .entry, .func or .global"
 
 
+@collector_at_rest()
 def parse(text: str, path: str = "<text>") -> Module:
     """The Module that a PTX text denotes.
 

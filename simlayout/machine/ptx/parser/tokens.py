@@ -25,6 +25,10 @@ _TOKEN = re.compile(_SKIPPED + "(" + "|".join((
     r'/\*.*|"[^\n]*',                     # a comment or string that does not end: all of it, so that nobody reads it twice
     ".", r"\Z")) + ")", re.DOTALL | re.MULTILINE)
 
+_SECTION = re.compile(r"^([ \t]*\.section\s+\.[\w$.]+\s*\{)[^{}\"/@#]*(?=\})", re.MULTILINE)
+"""A section of debugging data, of which nobody needs the tokens: often more than all others. Of one with quotes or comments
+in it they are taken."""
+
 _WORD = re.compile(rf"(?:%{_TAIL}|[A-Za-z_$]){_TAIL}*\Z")
 
 MAX_NESTING = 32        # of parentheses and signs in a constant expression, and of braces in an initial value
@@ -51,7 +55,7 @@ class Tokens:
         self.at = 0
         self.words: list[str] = []
         self.starts: list[int] = []
-        for match in _TOKEN.finditer(self.text):
+        for match in _TOKEN.finditer(_SECTION.sub(lambda found: found[1].ljust(len(found[0])), self.text)):
             self.words.append(match[1])
             self.starts.append(match.start(1))
         while not self.words[-1]:                      # finditer may find the end twice

@@ -64,6 +64,8 @@ def keeps_apart(statement: syntax.Instruction | syntax.Label, store: bool) -> bo
     """Whether loads of shared memory on both sides of a statement stay apart; store: whether stores do."""
     if isinstance(statement, syntax.Label) or statement.opcode in _ENDS or becomes_branches(statement, store):
         return True
+    if not store and statement.opcode not in _TOUCH and statement.opcode != "cp":
+        return False
     spaces = {modifier.split("::")[0] for modifier in statement.modifiers}
     if store and spaces & {"release", "acq_rel"}:
         return True

@@ -30,16 +30,14 @@ class End(NamedTuple):
     turned: bool
 
 
-def turns(flow: Flow, every: Sequence[list[int]]) -> bool:
+def turns(flow: Flow) -> bool:
     """Whether ptxas turns branches of loops round, so that they go back where the comparison holds: in a function that has a
-    loop whose end is not at its bottom, or one of several blocks, none of them a loop, with a branch of its own back. every:
-    the loops, as `order.loops` has them."""
-    heads = {loop[0] for loop in every}
-    for loop in every:
+    loop whose end is not at its bottom, or one of several blocks, none of them a loop, with a branch of its own back."""
+    for loop in flow.loops:
         backs = [block for block in loop if loop[0] in flow.after[block]]
         goes = all(only_goes(flow.blocks[block]) for block in backs)
         ends = all({*flow.after[block]} <= {*loop} for block in backs)
-        if ends and (len(loop) > 2 and heads.isdisjoint(loop[1:]) if goes else len(loop) > 1):
+        if ends and (len(loop) > 2 and flow.heads.isdisjoint(loop[1:]) if goes else len(loop) > 1):
             return True
     return False
 

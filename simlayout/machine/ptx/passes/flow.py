@@ -6,19 +6,20 @@ from functools import cached_property
 
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.passes.def_use import defined, registers_read, symbols_used
-from simlayout.machine.ptx.passes.order import blocks_in_order, loops
+from simlayout.machine.ptx.passes.order import in_order
 
 
 @dataclass(frozen=True)
 class Flow:
     """Basic blocks that can be reached, by number. blocks: their statements; before, after: those that lead to each, and to
-    which it leads; order: each comes before those that it leads to, but for the heads of loops around it."""
+    which it leads; order: each comes before those that it leads to, but for the heads of loops around it; loops: as of
+    `order.in_order`."""
 
     blocks: dict[int, tuple[syntax.Instruction, ...]]
     before: dict[int, list[int]]
     after: dict[int, list[int]]
     order: list[int]
-    heads: set[int]
+    loops: list[list[int]]
 
     @classmethod
     def of(cls, function: syntax.Function) -> "Flow":
@@ -33,13 +34,18 @@ class Flow:
         """
         parts, labels = _parts(function.body or ())
         after = {block: [*_after(block, part, labels, function, len(parts))] for block, part in enumerate(parts)}
-        order = blocks_in_order(after, 0)
+        order, loops = in_order(after, 0)
         before: dict[int, list[int]] = {block: [] for block in order}
         for block in order:
             for to in after[block]:
                 before[to].append(block)
         blocks = {block: tuple(parts[block]) for block in order}
-        return cls(blocks, before, {block: after[block] for block in order}, order, {head for head, *_ in loops(after, 0)})
+        return cls(blocks, before, {block: after[block] for block in order}, order, loops)
+
+    @cached_property
+    def heads(self) -> set[int]:
+        """The first block of each loop."""
+        return {loop[0] for loop in self.loops}
 
     def settled(self, through: Callable[[int, set], set]) -> bool:
         """Goes through the blocks until nothing changes any more; returns whether it comes to that. through: what is known
@@ -97,8 +103,7 @@ class Flow:
     @cached_property
     def behind_loops(self) -> set[int]:
         """The blocks to which a way out of a loop leads."""
-        every = [set(loop) for loop in loops(self.after, self.order[0])]
-        return {to for loop in every for block in loop for to in self.after[block] if to not in loop}
+        return {to for loop in map(set, self.loops) for block in loop for to in self.after[block] if to not in loop}
 
     def first(self, changes: Callable[[syntax.Instruction], bool]) -> set[int]:
         """The ids of the statements ahead of which none comes that `changes` something, whatever way leads there."""

@@ -75,13 +75,10 @@ class _Gate:
 class _Body:
     """Statements of an entry; who reads which register, and who leads to which label. tables: those of a `brx`, which lead
     to their labels from anywhere. within, known: as `put_off` has them; holding: {id of a load: where those are that it
-    counts for}. before: the same statements in another order."""
+    counts for}."""
 
-    def __init__(self, body: Statements, tables: set[str], within: Mapping[int, set[int]], known: Known,
-                 before: "_Body | None" = None):
+    def __init__(self, body: Statements, tables: set[str], within: Mapping[int, set[int]], known: Known):
         self.body, self.known = body, known
-        self.names: dict[int, tuple[Sequence[str], Sequence[str]]] = before.names if before else {
-            id(s): ((*registers_read(s),), symbols_used(s)) for s in body if isinstance(s, syntax.Instruction)}
         self.reads, self.jumps = defaultdict[str, list[int]](list), defaultdict[str, list[int]](list)
         self.holding = defaultdict[int, list[int]](list)
         self.labels = {s.name: at for at, s in enumerate(body) if isinstance(s, syntax.Label)}
@@ -90,10 +87,9 @@ class _Body:
         for at, statement in enumerate(body):
             for holder in within.get(id(statement), ()):
                 self.holding[holder].append(at)
-            read, symbols = self.names.get(id(statement), ((), ()))
-            for name in read:
+            for name in registers_read(statement):
                 self.reads[name].append(at)
-            for name in symbols:
+            for name in symbols_used(statement):
                 self.jumps[name].append(at)
 
     @cached_property
@@ -269,7 +265,7 @@ def put_off(function: syntax.Function, within: Mapping[int, set[int]],
                 at -= len(behind)                        # the gate has moved up
             else:
                 guards |= {id(one): gate.guard for one in behind if getattr(one, "opcode", "") == "ld"}
-            lines = _Body(body, tables, within, known, lines)
+            lines = _Body(body, tables, within, known)
             gate = lines.gate(at)
         at += 1
     return body, guards

@@ -8,23 +8,24 @@ their ways meet, and lanes at the same place go on together.
 from collections.abc import Mapping, Sequence
 
 
-def blocks_in_order(successors: Mapping[int, Sequence[int]], entry: int) -> list[int]:
-    """The blocks that can be reached from `entry`, in order. successors: block -> the blocks that may follow it.
+def in_order(successors: Mapping[int, Sequence[int]], entry: int) -> tuple[list[int], list[list[int]]]:
+    """(the blocks that can be reached from `entry`, in order; those of each loop, its head first, outer loops before inner
+    ones). successors: block -> the blocks that may follow it.
 
-    >>> blocks_in_order({0: [3, 1], 1: [2], 2: [1, 3], 3: []}, 0)        # 1 and 2 are a loop, which comes before 3
-    [0, 1, 2, 3]
-    """
-    return _in_order(successors, entry)[0]
-
-
-def loops(successors: Mapping[int, Sequence[int]], entry: int) -> list[list[int]]:
-    """The blocks of each loop that can be reached from `entry`, in order, its head first; outer loops before inner ones.
-
-    >>> loops({0: [1], 1: [2, 4], 2: [2, 3], 3: [1], 4: []}, 0)
+    >>> in_order({0: [3, 1], 1: [2], 2: [1, 3], 3: []}, 0)               # 1 and 2 are a loop, which comes before 3
+    ([0, 1, 2, 3], [[1, 2]])
+    >>> in_order({0: [1], 1: [2, 4], 2: [2, 3], 3: [1], 4: []}, 0)[1]
     [[1, 2, 3], [2]]
     """
-    order, found = _in_order(successors, entry)
-    return [order[at:at + many] for at, many in found]
+    order, loops, todo = [], [], _components(_reached(successors, entry), successors, [entry])
+    while todo:
+        head, *rest = todo.pop()
+        if rest or head in successors[head]:
+            loops.append((len(order), 1 + len(rest)))
+        order.append(head)
+        if rest:                                         # without the head, and the edges back to it
+            todo += _components(set(rest), successors, successors[head])
+    return order, [order[at:at + many] for at, many in loops]
 
 
 def _reached(successors, entry):
@@ -34,19 +35,6 @@ def _reached(successors, entry):
         reached.update(new)
         todo += new
     return reached
-
-
-def _in_order(successors, entry):
-    """(the blocks that can be reached from `entry` in order, [(where its head is among them, how many blocks it has)] of all
-    loops)."""
-    order, loops, todo = [], [], _components(_reached(successors, entry), successors, [entry])
-    while todo:
-        head, *rest = todo.pop()
-        if rest or head in successors[head]:
-            loops.append((len(order), 1 + len(rest)))
-        order.append(head)
-        todo += _components(set(rest), successors, successors[head])     # without the head, and the edges back to it
-    return order, loops
 
 
 def _components(blocks, successors, entered):

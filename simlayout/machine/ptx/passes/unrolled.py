@@ -20,7 +20,6 @@ from simlayout.machine.ptx.passes.counted import end_of, leads_to_head, turns, w
 from simlayout.machine.ptx.passes.def_use import Statements, defined, registers_read, symbols_used
 from simlayout.machine.ptx.passes.flow import Flow
 from simlayout.machine.ptx.passes.in_fours import InFours
-from simlayout.machine.ptx.passes.order import loops
 from simlayout.machine.ptx.passes.rounds import Rounds
 
 MOST = 24000
@@ -47,7 +46,7 @@ def unrolled(function: syntax.Function) -> syntax.Function:
     if never or not (_leads_back(body) and _may_matter(body)):
         return function
     flow, tried = Flow.of(function), set[int]()
-    turning = turns(flow, loops(flow.after, 0))
+    turning = turns(flow)
     while (new := _next_body(function, flow, turning, tried)) is not None:
         function = replace(function, body=new)
         flow = Flow.of(function)
@@ -57,8 +56,7 @@ def unrolled(function: syntax.Function) -> syntax.Function:
 def _next_body(function, flow, turning, tried):
     """The statements with one more loop unrolled; None if no other one is. turning: as of `counted.turns`; tried: ids of the
     first statements of those that have been looked at."""
-    every = loops(flow.after, 0)
-    heads = {loop[0] for loop in every}
+    every, heads = flow.loops, flow.heads
     for loop in every:
         first = id(flow.blocks[loop[0]][0])
         if first in tried or not heads.isdisjoint(loop[1:]) or _ends_at_head(flow, loop, heads):

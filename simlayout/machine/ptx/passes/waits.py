@@ -9,7 +9,6 @@ from simlayout.machine.ptx.passes.accesses import STRONG
 from simlayout.machine.ptx.passes.def_use import defined, registers_in, registers_read
 from simlayout.machine.ptx.passes.flow import Flow
 from simlayout.machine.ptx.passes.known import Known
-from simlayout.machine.ptx.passes.order import loops
 
 _DOES = {"st", "red", "bar", "barrier", "call", "cp", "brx", "stmatrix", "wgmma", "ret", "exit"}
 """Opcodes that loops do not have which only wait."""
@@ -69,7 +68,7 @@ def tried_again(function: syntax.Function) -> set[int]:
     ['%r1']
     """
     flow, found = Flow.of(function), set()
-    for loop in map(set, loops(flow.after, flow.order[0])):
+    for loop in map(set, flow.loops):
         inside = [one for block in loop for one in flow.blocks[block]]
         if not any(one.opcode == "atom" for one in inside):
             continue
