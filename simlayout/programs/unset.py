@@ -6,14 +6,10 @@ loads from it, or adds to what is there.
 
 from simlayout.machine.engine.trace import Trace
 from simlayout.machine.hazards.kinds import Hazard, Place, located
-from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.entry import Entry
-from simlayout.machine.ptx.passes.by_order import Roots
 from simlayout.machine.ptx.passes.def_use import instructions
 
-_OTHER = {"shared", "shared::cta", "shared::cluster", "local", "param", "const"}
-"""Modifiers of accesses that are none of global memory."""
-_LOADS, _STORES = {"ld", "ldu"}, {"st", "atom", "red"}
+_LOADS = {"ld", "ldu"}
 _UNKNOWN = {"call", "cp", "brx"}
 """Opcodes of what may store anywhere."""
 _SETS = {"exch", "cas"}
@@ -25,7 +21,7 @@ ADVICE = "copy to it, or fill it, first: on a GPU anything may lie there"
 def unset(entry: Entry, trace: Trace, pointers: set[int], fresh: dict[int, str]) -> tuple[Hazard, ...]:
     """The Hazards of a launch that has ended. pointers: the numbers of the parameters that point to memory of the device;
     fresh: {those of such memory: which argument it is, as " of argument 1 (a)"}."""
-    accesses = [(one, numbers & pointers) for one, numbers in _accesses(entry)] if fresh else []
+    accesses = [(one, numbers & pointers) for one, numbers in entry.accesses] if fresh else []
     stored = {number for one, numbers in accesses if not _reads(one) for number in numbers or fresh}
     lines = {one.line: numbers for one, numbers in accesses if _reads(one) and len(numbers) == 1 and not numbers & stored}
     found: dict[tuple, Hazard] = {}
@@ -40,7 +36,7 @@ def unset(entry: Entry, trace: Trace, pointers: set[int], fresh: dict[int, str])
 
 def written(entry: Entry) -> set[int] | None:
     """The numbers of the parameters to whose memory a kernel may store; None: that is not plain."""
-    stores = [numbers for one, numbers in _accesses(entry) if one.opcode in _STORES]
+    stores = [numbers for one, numbers in entry.accesses if one.opcode not in _LOADS]
     plain = all(stores) and _UNKNOWN.isdisjoint(one.opcode for one in instructions(entry.function.body))
     return set().union(*stores) if plain else None
 
@@ -48,15 +44,3 @@ def written(entry: Entry) -> set[int] | None:
 def _reads(one):
     """Whether an access takes what lies there: a load, or an atomic that adds to it."""
     return one.opcode in _LOADS or one.opcode != "st" and _SETS.isdisjoint(one.modifiers)
-
-
-def _accesses(entry):
-    """[(an access of memory that may be global, the numbers of the parameters that its address is made of)]."""
-    body = instructions(entry.function.body)
-    names, roots = [variable.name for variable in entry.parameters], Roots(body)
-    found = []
-    for one in body:
-        if one.opcode in _LOADS | _STORES and _OTHER.isdisjoint(one.modifiers):
-            at = {name for operand in one.operands if isinstance(operand, syntax.Address) for name in roots.of(operand)}
-            found.append((one, {names.index(name) for name in at if name in names}))
-    return found

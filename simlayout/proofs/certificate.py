@@ -86,7 +86,7 @@ class Digest:
 
     def update(self, offsets):
         """Adds the next part."""
-        self._hash.update(np.ascontiguousarray(offsets, dtype="<i8").tobytes())
+        self._hash.update(np.ascontiguousarray(offsets, dtype="<i8").reshape(-1).data)
 
     def text(self):
         """The digest of all parts, as hex."""

@@ -99,16 +99,26 @@ def _tile_claims(tile):
         raise VerificationError(f"{tile_name(tile)} has no domain of its own: verify a layout, a Tile of the function, or "
                                 "an Access that names its domain")
     offsets = np.asarray(tile.offsets(), np.int64).reshape(-1)
-    rising = np.sort(offsets)
-    if (rising[1:] == rising[:-1]).any():
+    least, greatest = int(offsets.min()), int(offsets.max())
+    if not _is_one_to_one(offsets, least, greatest):
         raise _clash(tile, offsets)
-    if rising[0] < 0:
+    if least < 0:
         at = int(np.argmax(offsets < 0))
         raise VerificationError(f"{tile} maps coordinate {_coordinate(tile, at)} to the negative offset {offsets[at]}",
                                 {"coordinates": (_coordinate(tile, at),), "offset": int(offsets[at])})
-    wasted = int(rising[-1]) + 1 - offsets.size
-    claims = [f"one-to-one on its {offsets.size} coordinates", f"in bounds: offsets 0..{rising[-1]}"]
+    wasted = greatest + 1 - offsets.size
+    claims = [f"one-to-one on its {offsets.size} coordinates", f"in bounds: offsets 0..{greatest}"]
     return claims + ([f"{wasted} elements unused"] if wasted else []), offsets
+
+
+def _is_one_to_one(offsets, least, greatest):
+    """Whether no two offsets are the same: by marks where they lie close together, else by their order."""
+    if greatest - least < 4 * offsets.size:
+        marks = np.zeros(greatest - least + 1, bool)
+        marks[offsets - least if least else offsets] = True
+        return np.count_nonzero(marks) == offsets.size
+    rising = np.sort(offsets)
+    return not (rising[1:] == rising[:-1]).any()
 
 
 def _clash(tile, offsets):

@@ -23,6 +23,7 @@ from simlayout.machine.ptx.cxx.names import brief_name
 from simlayout.machine.ptx.cxx.types import parameter_types
 from simlayout.machine.ptx.faults import refusal, summed
 from simlayout.machine.ptx.lowering.lower import Lowering
+from simlayout.machine.ptx.passes.by_order import accesses
 from simlayout.machine.ptx.passes.unread import NOTE
 from simlayout.machine.ptx.running import compiled
 from simlayout.machine.ptx.variables import Loaded
@@ -164,6 +165,11 @@ class Entry:
         for at, site in unread:
             if executed[at]:
                 recorder.note(site, NOTE)
+
+    @cached_property
+    def accesses(self) -> list[tuple[syntax.Instruction, set[int]]]:
+        """As of `passes.by_order`: which parameters the addresses of its accesses of global memory are made of."""
+        return accesses(self.function)
 
     @cached_property
     def _instructions(self):

@@ -20,7 +20,7 @@ def clocks_moved(function: syntax.Function) -> syntax.Function:
     """
     body: list[syntax.Instruction | syntax.Label] = []
     for statement in function.body or ():
-        if _reads_clocks(statement):
+        if isinstance(statement, syntax.Instruction) and _reads_clocks(statement):
             read: dict[str, syntax.Register] = {}
 
             def register(special: syntax.Special, at: int = len(body), read: dict[str, syntax.Register] = read):
@@ -37,8 +37,7 @@ def clocks_moved(function: syntax.Function) -> syntax.Function:
     return replace(function, body=tuple(body)) if len(body) > len(function.body or ()) else function
 
 
-def _reads_clocks(statement):
-    """Whether it is an instruction that reads clocks, other than a mov of one."""
-    alone = isinstance(statement, syntax.Label) or statement.opcode == "mov" and any(
-        isinstance(one, syntax.Special) for one in statement.operands[-1:])
-    return not alone and not CLOCKS.isdisjoint(syntax.names_in(statement.operands, syntax.Special))
+def _reads_clocks(instruction):
+    """Whether it reads clocks, and is no mov of one."""
+    alone = instruction.opcode == "mov" and any(isinstance(one, syntax.Special) for one in instruction.operands[-1:])
+    return not alone and not CLOCKS.isdisjoint(syntax.names_in(instruction.operands, syntax.Special))

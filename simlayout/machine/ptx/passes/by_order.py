@@ -32,6 +32,8 @@ _SUMS = {"mov", "add", "sub", "mul", "mad", "shl", "cvt", "cvta", "neg", "or"}
 _AGREES = {"vote", "match", "redux", "bar", "barrier"}
 _STORES = {"st", "red", "atom", "stmatrix", "cp"}
 _LOADS = {"ld", "ldu", "ldmatrix", "atom"}
+_ELSEWHERE = {"shared", "shared::cta", "shared::cluster", "local", "param", "const"}
+"""Modifiers of accesses that are none of global memory."""
 
 
 class ByOrder:
@@ -210,6 +212,18 @@ def _addresses(one):
 def _results(one):
     """Names of the registers that an instruction of _AGREES writes, of which barriers may have a result."""
     return registers_in(one.operands[:1]) if one.opcode in _AGREES and "red" in one.modifiers else ()
+
+
+def accesses(function: syntax.Function) -> list[tuple[syntax.Instruction, set[int]]]:
+    """[(an access of memory that may be global, the numbers of the parameters that its address is made of)]."""
+    body = instructions(function.body)
+    names, roots = [variable.name for variable in function.parameters], Roots(body)
+    found = []
+    for one in body:
+        if one.opcode in ("ld", "ldu", "st", "atom", "red") and _ELSEWHERE.isdisjoint(one.modifiers):
+            at = {name for operand in one.operands if isinstance(operand, syntax.Address) for name in roots.of(operand)}
+            found.append((one, {names.index(name) for name in at if name in names}))
+    return found
 
 
 class Roots:
