@@ -64,8 +64,8 @@ FLOORS = (
     ("simlayout.hardware.tables",),
     ("simlayout.algebra",),
     ("simlayout.arguments", "simlayout.drawn", "simlayout.errors", "simlayout.excess", "simlayout.files", "simlayout.jit",
-     "simlayout.lazy", "simlayout.pages", "simlayout.interrupts", "simlayout.progress", "simlayout.shown",
-     "simlayout.wording", "simlayout.workers"),
+     "simlayout.collector", "simlayout.lazy", "simlayout.pages", "simlayout.interrupts", "simlayout.progress",
+     "simlayout.shown", "simlayout.wording", "simlayout.workers"),
 )
 """The rooms from top to bottom; those of one floor do not name each other, but for the ground, which is the last. A folder
 stands for all in it that has no line of its own, a package for its __init__ alone. What `python -m` runs is at the top."""
