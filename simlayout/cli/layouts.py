@@ -15,7 +15,6 @@ from simlayout.hardware.banks.phases import phases
 from simlayout.hardware.banks.retries import rounds
 from simlayout.hardware.tables.arch import widest_load
 from simlayout.proofs import verify
-from simlayout.synthesis.cost import better_layout
 from simlayout.testing.written import test_source
 from simlayout.wording import counted, plural
 
@@ -101,10 +100,17 @@ def check(options):
         source = test_source([access])
         tell(options.json, {"layout": str(access.tile), "source": source}, source.rstrip())
     else:
-        better = better_layout(access) if excess else None
+        better = _better_layout(access) if excess else None
         tell(options.json, lambda: _report(access, certificate, analysis, better),
              lambda: _table(access, options.lanes, analysis, better))
     return 1 if options.strict and excess else 0
+
+
+def _better_layout(access):
+    """As `synthesis.better_layout`, whose import takes longer than to check a layout that needs no other."""
+    from simlayout.synthesis.cost import better_layout
+
+    return better_layout(access)
 
 
 def _better(access, better):
