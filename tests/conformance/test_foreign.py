@@ -9,6 +9,7 @@ import pytest
 
 from cuda_kernels.conformance.foreign import ROWS, build, compare, gpu, launch
 from cuda_kernels.conformance.foreign.row import DATA, Foreign, Structure, arrays_of
+from simlayout import ptx
 from simlayout.errors import DeviceError
 
 BY_LANGUAGE = {
@@ -55,6 +56,11 @@ def test_every_kernel_of_every_source_is_a_row():
     for language in ("triton", "numba"):
         names = re.findall(r"^def (\w+)", (build.HERE / f"{language}_kernels.py").read_text(), re.M)
         assert sorted(names) == sorted({row.entry for row in BY_LANGUAGE[language]})
+
+
+@pytest.mark.parametrize("row", {row.path(): row for row in ROWS.values()}.values(), ids=lambda row: row.path().name)
+def test_every_kernel_of_a_kept_file_loads(row):
+    assert ptx.load(row.text()).unsupported == ()
 
 
 def test_there_is_ptx_of_three_compilers_small_and_without_paths_of_the_machine_that_compiled_it():
