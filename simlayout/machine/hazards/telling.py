@@ -18,6 +18,9 @@ OTHER_SIZE = " in pieces of another size"
 OUT_OF_SCOPE = " with a scope that leaves one of them out (make it .cluster or .gpu)"
 """Why two strong accesses race."""
 
+VOLATILE = " (volatile makes that no data race, but what is read depends on who comes first)"
+"""Why two volatile accesses are told."""
+
 ENDED = " before it ended (a barrier orders only what threads did that come to it)"
 """Of a warp's access that others may take for ordered, because they have met at a barrier since (CUDA C++ Programming Guide,
 Synchronization Functions: what non-exited threads did is visible)."""
@@ -143,5 +146,7 @@ def _why_they_race(before, after):
         return OTHER_SIZE
     if before.out_of_scope(after):
         return OUT_OF_SCOPE
+    if before.both_volatile(after) and before.warp is not after.warp:
+        return VOLATILE
     ended_at = before.warp.ended_at if before.warp is not after.warp else None
     return ENDED if ended_at is not None and before.warp.cta.meetings > ended_at else ""

@@ -70,7 +70,7 @@ class Touch:
     marks: what each byte is declared to be, int64 [n, nbytes], or None
     width: bytes of a value, of which a vector has several; 0 of stmatrix, where PTX does not say who stores what
     strong: whether it and other strong ones need no order, as atomics need none; reach: how far its scope goes then
-    volatile: whether it needs one all the same with volatile ones of its own warp, but for those of the same instruction
+    volatile: whether it needs one all the same with volatile ones, see `may_meet`
     reduction: of a reduction by the copy engine which one, as "add.u32": it needs no order with others of the same kind
     same: of a weak store of data, bool [n, nbytes]: where memory already holds what it stores; None of all else
     epoch, serial: when it was entered
@@ -145,15 +145,20 @@ class Touch:
 
     def may_meet(self, other):
         """Whether the two need no order: strong accesses of one size whose scopes have both, or reductions of one kind.
-        (Volatile ones of lanes of one warp do, because who leaves out a __syncwarp relies on lanes that go in step; but not
-        those of one instruction.)"""
+        (Volatile ones do, but for those of one instruction: who leaves out a barrier between lanes of one warp relies on
+        lanes that go in step; and of two warps, what is read depends on who comes first, unless it only is a flag.)"""
         return (self.strong and other.strong and self.reduction == other.reduction and self.width == other.width
-                and not self.out_of_scope(other)
-                and not (self.volatile and other.volatile and self.warp is other.warp and self.rows is not other.rows))
+                and not self.out_of_scope(other) and not self.both_volatile(other))
+
+    def both_volatile(self, other):
+        """Whether the two are volatile, of one warp or a load and a store, and not of one instruction."""
+        return (self.volatile and other.volatile and self.rows is not other.rows
+                and (self.warp is other.warp or self.instruction[:2] != other.instruction[:2]))
 
     def races_as(self, other):
         """Whether it races with all that another read of this warp races with, where it comes later."""
-        return not self.strong or other.strong and self.reach <= other.reach and self.width == other.width
+        return not self.strong or (other.strong and self.reach <= other.reach and self.width == other.width
+                                   and self.volatile >= other.volatile)
 
     def out_of_scope(self, other):
         """Whether the two are strong accesses, and one has a scope that the other's threads are not in."""

@@ -18,7 +18,7 @@ from simlayout.machine.ptx.passes.carried import Carried
 from simlayout.machine.ptx.passes.def_use import instructions
 from simlayout.machine.ptx.passes.guesses import guesses
 from simlayout.machine.ptx.passes.known import Known
-from simlayout.machine.ptx.passes.waits import tried_again, waits
+from simlayout.machine.ptx.passes.waits import looks, tried_again, waits
 
 
 def aligned(at, alignment):
@@ -81,6 +81,11 @@ class Names:
     def waits(self):
         """As `passes.waits`: the ids of loads by which threads wait."""
         return waits(self.function, self.known)
+
+    @cached_property
+    def looks(self):
+        """As `passes.waits`: the ids of volatile loads that look at a flag."""
+        return looks(self.function)
 
     @cached_property
     def tried_again(self):

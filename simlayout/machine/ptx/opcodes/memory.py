@@ -91,8 +91,9 @@ def load(instruction, names):
     signed = type[0] == "s"
     dtype, extended = np.dtype(f"{'i' if signed else 'u'}{form.bytes}"), np.int64 if signed else np.uint64
     results = [(place.row, writer(Place(place.row, "s64" if signed else "b64", place.held))) for place in places]
-    order = RELAXED if id(instruction) in names.guesses else form.order
-    how, polls = Manner(order, _used(target, form, names), _carried(target, places, names)), id(instruction) in names.waits
+    polls = id(instruction) in names.waits
+    order = RELAXED if polls or id(instruction) in names.guesses | names.looks else form.order
+    how = Manner(order, _used(target, form, names), _carried(target, places, names))
     within = names.bounds(address, total, how.used)
 
     def run(warp):

@@ -1,12 +1,13 @@
 """Loads by which threads wait: strong ones of one address in a loop that does nothing else, until another thread has stored
 what they wait for. What they read then is no data, but says that data is there. And atomics in loops that go on until they
-succeed, as of locks and of compare-and-swap: how often depends on the time."""
+succeed, as of locks and of compare-and-swap: how often depends on the time. And volatile loads that only look at a flag."""
 
 from collections import defaultdict
 
 from simlayout.machine.ptx import syntax
+from simlayout.machine.ptx.opcodes.lanes import FORMS
 from simlayout.machine.ptx.passes.accesses import STRONG
-from simlayout.machine.ptx.passes.def_use import defined, registers_in, registers_read
+from simlayout.machine.ptx.passes.def_use import defined, instructions, registers_in, registers_read
 from simlayout.machine.ptx.passes.flow import Flow
 from simlayout.machine.ptx.passes.known import Known
 
@@ -37,6 +38,44 @@ def waits(function: syntax.Function, known: Known) -> set[int]:
             found |= {known.place(address) for at, address in loads.items()
                       if start < at < end and getattr(address.base, "name", "") not in changed}
     return {id(body[at]) for at, address in loads.items() if known.place(address) in found}
+
+
+_MAKES = {"mov", "shfl", "vote", "match", "redux", "selp", *FORMS}
+"""Opcodes that only compute something of values, or give them to other lanes."""
+
+
+def looks(function: syntax.Function) -> set[int]:
+    """The ids of volatile loads of a function that look at a flag: what they read decides where threads go, and is no data.
+
+    >>> from simlayout.machine.ptx.parser.grammar import parse
+    >>> text = ".version 9.0\\n.target sm_90\\n.address_size 64\\n.entry f() { .reg .b32 %r<9>; .reg .pred %q; .shared .b32 s[2];"
+    >>> text += "ld.volatile.shared.u32 %r1, [s]; and.b32 %r2, %r1, 7; setp.eq.s32 %q, %r2, 0; @%q bra DONE;"
+    >>> text += "ld.volatile.shared.u32 %r3, [s+4]; st.shared.u32 [s], %r3; DONE: ret; }"
+    >>> function = parse(text).functions["f"]
+    >>> [statement.operands[0].name for statement in instructions(function.body) if id(statement) in looks(function)]
+    ['%r1']
+    """
+    body = instructions(function.body)
+    loads = [one for one in body if one.opcode == "ld" and "volatile" in one.modifiers]
+    readers = defaultdict(list)
+    for one in body if loads else ():
+        for name in registers_read(one):
+            readers[name].append(one)
+    return {id(load) for load in loads if _decides(load, readers)}
+
+
+def _decides(load, readers):
+    """Whether all that is made of what a load reads are decisions. readers: {register: [instruction]}."""
+    todo, seen = [*defined(load)], set()
+    while todo:
+        name = todo.pop()
+        for reader in readers[name] if name not in seen else ():
+            if reader.opcode in _MAKES:
+                todo += defined(reader)
+            elif name not in registers_in((reader.guard,)):
+                return False
+        seen.add(name)
+    return True
 
 
 def _strong_loads(body):
