@@ -22,20 +22,17 @@ MATRIX_ROW = 16
 """Bytes of a row that ldmatrix, stmatrix and wmma move, and to which it has to be aligned (PTX ISA, ldmatrix)."""
 
 
-def cxx_arrays(entry: Entry, trace: Trace, dynamic_bytes: int) -> tuple[SharedArray, ...]:
+def cxx_arrays(entry: Entry, trace: Trace | None, dynamic_bytes: int) -> tuple[SharedArray, ...]:
     """The SharedArrays of a launch, with file, line and shape where its source tells them: of arrays that are declared with
-    a size, and of one `extern` array of the dynamic_bytes that the launch gives.
-
-    Empty where instructions take tiles of shared memory as a whole.
+    a size, and of one `extern` array of the dynamic_bytes that the launch gives. trace: None of one that did not end.
     """
     if not entry.static_shared and not dynamic_bytes:
         return ()
     instructions = {one.line: one for one in _instructions(entry)}
-    if any(one.name.startswith(tuple(_WHOLE)) for one in instructions.values()):
-        return ()
+    whole = any(one.name.startswith(tuple(_WHOLE)) for one in instructions.values())
     copied = max((_copied(one) for one in instructions.values()), default=1)
     executed: dict[str, set[int]] = {}
-    for file, line in trace.executed:
+    for file, line in (step.site for step in entry.program.steps) if trace is None else trace.executed:
         executed.setdefault(file, set()).add(line)
     placed = dict(entry.shared_variables)
     variables = {**entry.module.syntax.variables, **entry.function.variables}
@@ -46,10 +43,11 @@ def cxx_arrays(entry: Entry, trace: Trace, dynamic_bytes: int) -> tuple[SharedAr
     for symbol, (offset, nbytes) in placed.items():
         file, declared = _declared(symbol_name(symbol), executed)
         shape = declared.shape(nbytes, _arguments(entry.called)) if declared is not None else ()
+        made.append(SharedArray(symbol, offset, nbytes))
         if declared is not None and shape:
             aligned = max([copied, *_widths(offset, nbytes, trace, instructions)])
             unseen = COPIES if copied > 1 else ""
-            made.append(SharedArray(symbol, offset, nbytes, file, declared.line, shape, aligned, unseen))
+            made[-1] = SharedArray(symbol, offset, nbytes, file, declared.line, shape, aligned, unseen, whole)
     return tuple(made)
 
 
@@ -89,7 +87,7 @@ def _declared(name, executed):
 
 def _widths(offset, nbytes, trace, instructions):
     """Bytes that the instructions access at once which touched an array."""
-    for seen in trace.patterns:
+    for seen in () if trace is None else trace.patterns:
         inside = seen.active & (seen.addresses >= offset) & (seen.addresses < offset + nbytes)
         if np.any(inside) and seen.ptx_line in instructions:
             yield _width(instructions[seen.ptx_line])

@@ -339,7 +339,7 @@ class SimulatedDevice:
         start, grid, block = perf_counter() - Console.waited, three(grid), three(block)
         watched = self.hazards != "off" and (not together or prod(grid) * prod(block) <= MOST_TOGETHER)
         arrays = self._arrays_of(entry)
-        with self._progress(name or entry.name) as moved, raised_with_elements(arrays):
+        with self._progress(name or entry.name) as moved, raised_with_elements(lambda: arrays):
             trace = entry.run(grid, block, *values, shared_bytes=shared_bytes, cluster=cluster, together=together,
                               hazards=self.hazards if watched else "off", arch=self.arch, progress=moved)
         trace = self._with_unset(entry, values, trace) if self.memory.fresh and watched else trace

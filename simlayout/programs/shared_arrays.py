@@ -3,7 +3,7 @@ are."""
 
 import linecache
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -24,7 +24,7 @@ class SharedArray:
     """An array in shared memory: its PTX symbol, where it begins, in bytes, and how many they are; file, line and shape (of
     elements) that its source declares, "", 0 and () where nothing tells them; aligned: bytes at whose multiples its rows
     have to begin, because instructions of that width access them; unseen: what is not among the accesses that a Trace keeps
-    addresses of, as words."""
+    addresses of, as words; whole: whether instructions may take tiles of it as they are, so that no element can move."""
 
     symbol: str
     offset: int
@@ -34,6 +34,7 @@ class SharedArray:
     shape: tuple[int, ...] = ()
     aligned: int = 1
     unseen: str = ""
+    whole: bool = False
 
     @property
     def name(self) -> str:
@@ -44,6 +45,7 @@ class SharedArray:
 def with_elements(hazard: Hazard, arrays: Sequence[SharedArray]) -> Hazard:
     """The Hazard, whose text says after bytes of shared memory which elements they are, if one array that is declared with
     a name holds all of them, and has such names in the place of the symbols of PTX."""
+    hazard = replace(hazard, text=_MBARRIER.sub(lambda found: _mbarrier(found, arrays), hazard.text))
     for array in arrays:
         if array.symbol in hazard.text and (name := name_of(array.file, array.line, array.name)):
             hazard = replace(hazard, text=re.sub(rf"\b{re.escape(array.symbol)}\b", name, hazard.text))
@@ -58,16 +60,36 @@ def with_elements(hazard: Hazard, arrays: Sequence[SharedArray]) -> Hazard:
     return hazard
 
 
+_MBARRIER = re.compile(r"\bmbarrier (at shared address )?([0-9]+)\b")
+"""How hazards name an mbarrier."""
+
+
+def _mbarrier(found, arrays):
+    """What is found of that in a text, by the variable and element that it is, where one is known."""
+    at, name = int(found[2]), ""
+    for array in arrays:
+        if array.offset <= at < array.offset + array.bytes:
+            name = name_of(array.file, array.line, array.name) or array.name
+            if array.shape and array.bytes == 8 * prod(array.shape):
+                name = _elements(name, array, [at])
+            elif name and array.bytes > 8:
+                name = f"at byte {at - array.offset} of {name}"
+    return found[0] if not name else f"{found[0]} ({name})" if found[1] else f"mbarrier {name}"
+
+
 @contextmanager
-def raised_with_elements(arrays: Sequence[SharedArray]) -> Iterator[None]:
-    """The same of a HazardError that is raised inside."""
+def raised_with_elements(arrays: Callable[[], Sequence[SharedArray]]) -> Iterator[None]:
+    """The same of a HazardError that is raised inside, and of the Hazards before it."""
     try:
         yield
     except HazardError as error:
-        if isinstance(error.hazard, Hazard):
-            named = with_elements(error.hazard, arrays)
-            error.args = (str(error).replace(error.hazard.text, named.text),)
-            error.hazard = named
+        every = [one for one in (*error.before, error.hazard) if isinstance(one, Hazard)]
+        named, text = [with_elements(one, arrays()) for one in every], str(error)
+        for before, after in zip(every, named, strict=True):
+            text = text.replace(before.text, after.text)
+        error.args = (text,)
+        if every and isinstance(error.hazard, Hazard):
+            error.before, error.hazard = tuple(named[:-1]), named[-1]
         raise
 
 

@@ -61,7 +61,7 @@ class Uses:
         """What one launch of a kernel did."""
         total = sum(array.bytes for array in trace.arrays)
         for array in trace.arrays:
-            if not array.shape or array.bytes % prod(array.shape):
+            if not array.shape or array.whole or array.bytes % prod(array.shape):
                 continue
             use = self._use(array)
             use.beside = max(use.beside, total - array.bytes)

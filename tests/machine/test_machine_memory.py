@@ -1,6 +1,7 @@
 """What warps of the machine share: barriers, asynchronous copies, memories and registers."""
 
 import threading
+from os.path import relpath
 
 import numpy as np
 import pytest
@@ -68,7 +69,7 @@ def test_a_barrier_that_too_few_warps_reach_is_a_deadlock_that_names_them_and_th
 
     message = fails(MachineError, kernel, block=128)
     assert "deadlock in CTA (0, 0, 0)" in message and "warps 0, 1, 2 finished" in message
-    assert f"warp 3 waiting at bar.sync 1 of 64 threads ({__file__}:{line_of('only one comes here')})" in message
+    assert f"warp 3 waiting at bar.sync 1 of 64 threads ({relpath(__file__)}:{line_of('only one comes here')})" in message
 
 
 def test_a_barrier_of_the_whole_cta_waits_for_no_warp_that_has_ended():

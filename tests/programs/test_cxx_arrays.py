@@ -15,7 +15,7 @@ from simlayout.programs.cxx_arrays import cxx_arrays
 from simlayout.programs.cxx_declarations import declarations, symbol_name
 from simlayout.programs.declarations import NoEdit, replaced
 from simlayout.programs.mend import mends
-from simlayout.programs.shared_arrays import with_elements
+from simlayout.programs.shared_arrays import raised_with_elements, with_elements
 from simlayout.programs.uses import Uses
 
 ROWS = """
@@ -241,3 +241,28 @@ def test_comments_in_an_index_are_not_in_its_edit():
     source = "__global__ void k() { __shared__ int a[256]; a[1 + i // ]\n] = a[i /* [ */ + 'b']; }"
     (a,) = declarations(source)
     assert replaced(source, a.skewed((256,), 4)).endswith("a[(1 + i) + (1 + i) / 4] = a[(i   + 'b') + (i   + 'b') / 4]; }")
+
+
+PIPE = r"""#include <cstdint>
+__global__ void pipe(float *out) {
+    __shared__ uint64_t full[2];
+    __shared__ float tile[64];
+    uint32_t at = (uint32_t)__cvta_generic_to_shared(&full[1]);
+    if (threadIdx.x == 0) asm volatile("mbarrier.init.shared.b64 [%0], 65;" ::"r"(at) : "memory");
+    __syncthreads();
+    tile[threadIdx.x] = threadIdx.x;
+    asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(at) : "memory");
+    asm volatile("{ .reg .pred p; W: mbarrier.try_wait.parity.shared.b64 p, [%0], 0; @!p bra W; }" ::"r"(at) : "memory");
+    out[threadIdx.x] = tile[63 - threadIdx.x];
+}
+"""
+
+
+@needs_nvcc
+def test_a_deadlock_names_the_element_that_the_mbarrier_is_and_a_path_below_the_current_folder(tmp_path, monkeypatch):
+    entry = sl.ptx.load(ptx_of(PIPE, tmp_path, "-lineinfo")).entry()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(sl.HazardError) as raised, raised_with_elements(lambda: cxx_arrays(entry, None, 0)):
+        entry.run(1, 64, np.zeros(64, np.float32))
+    assert "waiting at mbarrier full[1] for phase 0 (parity 0), which lacks 1 of 65 arrivals (" in str(raised.value)
+    assert str(tmp_path) not in str(raised.value) and raised.value.hazard.text == str(raised.value)

@@ -12,8 +12,10 @@ pytest.importorskip("numba.cuda")
 from numba import cuda, float32, float64
 
 from simlayout import guide
+from simlayout.machine.hazards.kinds import Hazard, Place
 from simlayout.programs import SharedArray, SimulatedDevice
 from simlayout.programs.numba_cuda import NumbaOnDevice
+from simlayout.programs.shared_arrays import with_elements
 
 SIDE = 8
 
@@ -62,3 +64,14 @@ def test_an_array_that_no_library_has_told_of_has_its_symbol_and_place_alone(mon
     where = [device.memory.adopt(a.ctypes.data, a.nbytes) for a in arrays]
     device.launch(device.module(TRANSPOSE).entry(), (1, 1, 1), (32, 1, 1), tuple(where))
     assert device.launches[0].trace.arrays == (SharedArray("tile", 0, 4096),)
+
+
+@pytest.mark.parametrize("said, told", [
+    ("waiting at mbarrier 8 for phase 0", "waiting at mbarrier done for phase 0"),
+    ("waiting at mbarrier 40 of CTA (1, 0, 0)", "waiting at mbarrier at byte 24 of ring of CTA (1, 0, 0)"),
+    ("finds no mbarrier at shared address 8 (there are 0)", "finds no mbarrier at shared address 8 (done) (there are 0)"),
+    ("waiting at mbarrier 4096", "waiting at mbarrier 4096")])
+def test_an_mbarrier_is_named_by_the_variable_that_it_is(said, told):
+    arrays = SharedArray("_ZZ1kPfE4done", 8, 8), SharedArray("ring", 16, 64)
+    fault = Hazard("deadlock", said, None, Place("kernel.cu", 4, "mbarrier.try_wait", (0, 0, 0), 0, ()))
+    assert with_elements(fault, arrays).text == told

@@ -7,7 +7,7 @@ import numpy as np
 
 from simlayout.errors import MachineError
 from simlayout.hardware.tables.arch import LANES
-from simlayout.machine.hazards.kinds import Place, called, calls_of, error, hazard, ordered_ints
+from simlayout.machine.hazards.kinds import Place, calls_of, error, hazard, ordered_ints, place_of
 from simlayout.machine.hazards.scopes import reach_of, value_bytes
 from simlayout.machine.hazards.units import spans
 
@@ -71,8 +71,7 @@ class Lanes(WarpPart):
 
     def standing(self) -> str:
         """Where the warp is, as text: its line, and the calls that lead there."""
-        file, line = self.site
-        return f"{file}:{line}{called(calls_of(self.caller))}"
+        return place_of(*self.site, calls_of(self.caller))
 
     def require_convergence(self, what: str) -> None:
         """Raises HazardError unless all lanes of the warp execute together."""

@@ -1,7 +1,8 @@
 """What a kernel may not do although it runs: the kinds of hazards, and how one is told."""
 
 from dataclasses import dataclass, replace
-from os.path import basename
+from os import getcwd
+from os.path import basename, join
 
 import numpy as np
 
@@ -181,7 +182,7 @@ def _one_line(kind, first, second):
 def error(fault):
     """The HazardError of a Hazard; its message begins with the second place."""
     at = fault.second
-    return HazardError(f"{at.file}:{at.line}{called(at.callers)}: CTA {at.cta}, warp {at.warp}: {fault}", fault)
+    return HazardError(f"{place_of(at.file, at.line, at.callers)}: CTA {at.cta}, warp {at.warp}: {fault}", fault)
 
 
 def located(file, line, callers=()):
@@ -191,6 +192,15 @@ def located(file, line, callers=()):
     'barrier.h:16, called at kernel.cu:189'
     """
     return f"{basename(file)}:{line}{called(callers)}"
+
+
+def place_of(file, line, callers=()):
+    """As `located`, with a path that can be opened, from the current folder if it lies there.
+
+    >>> place_of(join(getcwd(), "kernel.cu"), 16), place_of("/usr/include/barrier.h", 8)
+    ('kernel.cu:16', '/usr/include/barrier.h:8')
+    """
+    return f"{file.removeprefix(join(getcwd(), ''))}:{line}{called(callers)}"
 
 
 def called(callers):

@@ -21,6 +21,9 @@ OUT_OF_SCOPE = " with a scope that leaves one of them out (make it .cluster or .
 VOLATILE = " (volatile makes that no data race, but what is read depends on who comes first)"
 """Why two volatile accesses are told."""
 
+INIT = " (a barrier.cluster.arrive.relaxed hands it on only if a fence.mbarrier_init comes behind the init)"
+"""Why the init of an mbarrier and its use by another thread of a cluster are told."""
+
 ENDED = " before it ended (a barrier orders only what threads did that come to it)"
 """Of a warp's access that others may take for ordered, because they have met at a barrier since (CUDA C++ Programming Guide,
 Synchronization Functions: what non-exited threads did is visible)."""
@@ -146,6 +149,8 @@ def _why_they_race(before, after):
         return OTHER_SIZE
     if before.out_of_scope(after):
         return OUT_OF_SCOPE
+    if before.instruction == "mbarrier.init" and len(before.warp.cta.cluster.ctas) > 1:
+        return INIT
     if before.both_volatile(after) and before.warp is not after.warp:
         return VOLATILE
     ended_at = before.warp.ended_at if before.warp is not after.warp else None

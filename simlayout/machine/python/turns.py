@@ -7,7 +7,7 @@ import traceback
 import numpy as np
 
 from simlayout.errors import HazardError, SimlayoutError
-from simlayout.machine.hazards.kinds import called, calls_of
+from simlayout.machine.hazards.kinds import calls_of, place_of
 from simlayout.machine.python.divergence import Cancelled
 from simlayout.machine.python.syntax import WARP_NAME
 
@@ -79,7 +79,7 @@ def _located(error, warp):
             file, line = names.co_filename, number
     if isinstance(error, HazardError):
         return error                                     # says so itself
-    where = f"{file}:{line}{called(calls_of(warp.caller))}: CTA {warp.index}, warp {warp.warp_index}"
+    where = f"{place_of(file, line, calls_of(warp.caller))}: CTA {warp.index}, warp {warp.warp_index}"
     if isinstance(error, SimlayoutError):
         error.args = (f"{where}: {error}", *error.args[1:])
     elif hasattr(error, "add_note"):                     # Python 3.11

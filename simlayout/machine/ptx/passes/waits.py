@@ -48,8 +48,9 @@ def looks(function: syntax.Function) -> set[int]:
     """The ids of volatile loads of a function that look at a flag: what they read decides where threads go, and is no data.
 
     >>> from simlayout.machine.ptx.parser.grammar import parse
-    >>> text = ".version 9.0\\n.target sm_90\\n.address_size 64\\n.entry f() { .reg .b32 %r<9>; .reg .pred %q; .shared .b32 s[2];"
-    >>> text += "ld.volatile.shared.u32 %r1, [s]; and.b32 %r2, %r1, 7; setp.eq.s32 %q, %r2, 0; @%q bra DONE;"
+    >>> text = ".version 9.0\\n.target sm_90\\n.address_size 64\\n.entry f() { .reg .b32 %r<9>; .reg .pred %q;"
+    >>> text += ".shared .b32 s[2]; ld.volatile.shared.u32 %r1, [s]; and.b32 %r2, %r1, 7; setp.eq.s32 %q, %r2, 0;"
+    >>> text += "@%q bra DONE;"
     >>> text += "ld.volatile.shared.u32 %r3, [s+4]; st.shared.u32 [s], %r3; DONE: ret; }"
     >>> function = parse(text).functions["f"]
     >>> [statement.operands[0].name for statement in instructions(function.body) if id(statement) in looks(function)]
