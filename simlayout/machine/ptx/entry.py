@@ -145,8 +145,7 @@ class Entry:
         """The Trace, in which those counts are not exact that depend on what loads and stores do that race."""
         raced = {(place.file, place.line) for one in trace.hazards if one.kind in RACES
                  for place in (one.first, one.second) if place is not None and place.instruction.startswith(("ld.", "st."))}
-        sites = {site for names in self._names.values() if raced for one in names.moves_at(raced)
-                 for site in names.behind(one)[0]}
+        sites = {site for names in self._names.values() if raced for site in names.unsure(names.moves_at(raced))}
         lines = [replace(c, exact=c.exact and (c.file, c.line, c.ptx_line) not in sites) for c in trace.lines]
         return replace(trace, lines=tuple(lines)) if sites else trace
 

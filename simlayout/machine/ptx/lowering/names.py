@@ -97,11 +97,14 @@ class Names:
         """As `passes.by_order`: what depends on the order in which warps come to an atomic."""
         return ByOrder(self.function, self.known, self.alike)
 
+    def unsure(self, instructions):
+        """{where the recorder counts what depends on the order in which warps come to some instructions}."""
+        return {(*self.lowering.where(one), one.line) for one in self.by_order.behind(*instructions)}
+
     def behind(self, instruction):
-        """({where the recorder counts what depends on the order in which warps come to an instruction}, (the line of the
-        kernel's own that it is of, as (file, line), those lines in the same file, as text))."""
-        behind = self.by_order.behind(instruction)
-        sites = {(*self.lowering.where(one), one.line) for one in behind}
+        """(those places of one instruction, (the line of the kernel's own that it is of, as (file, line), their lines in the
+        same file, as text))."""
+        behind, sites = self.by_order.behind(instruction), self.unsure([instruction])
         at, *lines = [one.site.callers[-1] if one.site and one.site.callers else self.lowering.where(one)
                       for one in (instruction, *behind)]
         numbers = sorted({line for file, line in lines if file == at[0]})

@@ -51,7 +51,7 @@ class ByOrder:
 
     def __init__(self, function: syntax.Function, known: Known, alike: Alike):
         self._function, self._known, self._alike = function, known, alike
-        self._found: dict[int, list[syntax.Instruction]] = {}
+        self._found: dict[frozenset[int], list[syntax.Instruction]] = {}
 
     @cached_property
     def sources(self) -> list[syntax.Instruction]:
@@ -59,21 +59,22 @@ class ByOrder:
         return [one for one in instructions(self._function.body)
                 if one.opcode == "atom" and not self._known.unread(one.operands[0])]
 
-    def behind(self, source: syntax.Instruction) -> list[syntax.Instruction]:
-        """The accesses of shared memory whose lanes or addresses depend on the order of an atomic, a load or a store among
+    def behind(self, *sources: syntax.Instruction) -> list[syntax.Instruction]:
+        """The accesses of shared memory whose lanes or addresses depend on the order of some atomics, loads or stores among
         those of other warps."""
-        if id(source) not in self._found:
-            self._found[id(source)] = _Spread(self._function, self._alike, source).found()
-        return self._found[id(source)]
+        which = frozenset(map(id, sources))
+        if which not in self._found:
+            self._found[which] = _Spread(self._function, self._alike, which).found() if sources else []
+        return self._found[which]
 
 
 class _Spread:
-    """How far the order goes by which threads come to one instruction."""
+    """How far the order goes by which threads come to some instructions, by their ids."""
 
-    def __init__(self, function, alike, source):
-        self._alike, self._source, self._flow = alike, source, Flow.of(function)
+    def __init__(self, function, alike, sources):
+        self._alike, self._sources, self._flow = alike, sources, Flow.of(function)
         self._parameters = {variable.name for variable in function.parameters} if function.entry else set()
-        self._how: dict[str, How] = {}                   # by register, where it goes through the blocks
+        self._how: dict[str, How] = {}                   # by register, where it goes through the blocks; no NOT
         self._behind: dict[int, dict[str, How]] = {block: {} for block in self._flow.order}
         self._mixed: dict[str, How] = defaultdict(lambda: How.NOT)        # by what is known of an address: what lies there
         self._under: dict[int, How] = defaultdict(lambda: How.NOT)        # block -> of the branches that decide about it
@@ -100,16 +101,20 @@ class _Spread:
         self._how = {}
         for ahead in self._flow.before[block]:
             for name, how in self._behind[ahead].items():
-                self._how[name] = max(self._of((name,)), how)
+                if self._how.get(name, How.NOT) < how:
+                    self._how[name] = how
         for one in self._flow.blocks[block]:
             under = self._under_of(block, one)
             if one.opcode in _LOADS | _STORES and not self._is_elsewhere(one) and How.LANES in (under, self._address(one)):
                 yield one
             if one.opcode in _STORES:
                 self._store(one, under)
-            for name in {*defined(one), *_results(one)}:
-                kept = self._of((name,)) if one.guard is not None else How.NOT
-                self._how[name] = max(kept, self._made(one), under)
+            names = {*defined(one), *_results(one)}
+            made = max(self._made(one), under) if names else How.NOT
+            for name in names:
+                before = self._how.pop(name, How.NOT)
+                if how := made if one.guard is None else max(before, made):
+                    self._how[name] = how
             if one.opcode in ("ret", "exit") and one.guard is not None and under:
                 self._decides(block, [block, *self._flow.after[block]], set(), under)
         self._behind[block] = self._how
@@ -141,7 +146,7 @@ class _Spread:
 
     def _made(self, one):
         """Of what an instruction makes."""
-        if one is self._source:
+        if id(one) in self._sources:
             return How.RANK if one.opcode == "atom" and self._hands_out(one) else How.LANES
         if one.opcode in _LOADS:
             return self._loaded(one)
@@ -179,7 +184,7 @@ class _Spread:
             how = max(value, under)
         else:
             how = How.LANES if max(value, under, self._address(one)) >= How.RANK else How.NOT
-            if one is self._source:                      # what an atomic itself leaves behind does not depend on the order
+            if id(one) in self._sources:                 # what an atomic itself leaves behind does not depend on the order
                 how = How.NOT if one.opcode == "atom" else How.LANES
         for key in self._keys(one, True) if how else ():
             self._mixed[key] = max(self._mixed[key], how)
