@@ -136,3 +136,36 @@ def test_a_value_that_a_function_returns_unchecked_is_a_race_where_a_call_reads_
     body = (START + calls + "ret;").replace("; ", ";\n")
     trace = sl.ptx.load(module(body, ["u64"], before=LARGEST)).entry().run(1, 64, np.zeros(512, np.uint32), hazards="report")
     assert bool(trace.hazards) == told
+
+
+MORE = f""".func (.param .b32 made) more(.param .b64 at, .param .b32 given, .param .b32 mine) {{ {REGISTERS}
+ld.param.u64 %rd1, [at];
+ld.param.u32 %r2, [given];
+ld.param.u32 %r1, [mine];
+BODY
+setp.ge.u32 %p1, %r2, %r1;
+@%p1 bra DONE;
+mov.u32 %r2, %r1;
+DONE: st.param.b32 [made+0], %r2;
+ret; }}
+"""
+CALLED = """ld.{space}.u32 %r2, [{place}];
+AGAIN: mov.u32 %r4, %r2;
+{ .param .b64 at; .param .b32 given; .param .b32 mine; .param .b32 made;
+st.param.b64 [at], %rd2; st.param.b32 [given], %r2; st.param.b32 [mine], %r1;
+call.uni (made), more, (at, given, mine); ld.param.b32 %r3, [made+0]; }
+atom.{space}.cas.b32 %r2, [{place}], %r4, %r3;
+setp.ne.u32 %p2, %r2, %r4;
+@%p2 bra AGAIN;
+"""
+
+
+@PLACES
+@pytest.mark.parametrize("inside, told", [
+    ("", False), ("ld.global.u32 %r3, [%rd1+1024]; add.u32 %r2, %r2, %r3;", False),
+    ("st.global.u32 [%rd1+8], %r1;", False), ("st.global.u32 [%rd1+8], %r2;", True),
+    ("cvt.u64.u32 %rd2, %r2; and.b64 %rd2, %rd2, 4; add.s64 %rd1, %rd1, %rd2; ld.global.u32 %r3, [%rd1+1024];", True)])
+def test_a_function_that_only_computes_with_the_value_leaves_it_a_guess(inside, told, space, place):
+    body = (START + CALLED + "ret;").replace("{space}", space).replace("{place}", place).replace("; ", ";\n")
+    entry = sl.ptx.load(module(body, ["u64"], before=MORE.replace("BODY", inside.replace("; ", ";\n")))).entry()
+    assert bool(entry.run(1, 64, np.zeros(512, np.uint32), hazards="report").hazards) == told

@@ -75,7 +75,8 @@ class Names:
     @cached_property
     def guesses(self):
         """As `passes.guesses`: the ids of loads whose value a compare-and-swap checks."""
-        return guesses(self.function, self.known, self.function.name in self.lowering.unread_results)
+        return guesses(self.function, self.known, self.lowering.module.functions,
+                       self.function.name in self.lowering.unread_results)
 
     @cached_property
     def waits(self):

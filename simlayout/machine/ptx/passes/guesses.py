@@ -7,23 +7,25 @@ it reads: if that is no longer there, the loop goes round again. So it counts as
 A load is such a guess if on all ways from it to the compare-and-swap its value is only computed with and compared, and at
 least one of them has the value itself as what is expected. So has a compare-and-swap of a byte, or of two, which LLVM makes
 one of a word: it expects the other bytes as they were, `(old & others) | mine`, and nothing else is done with `old`.
+Functions that are called may compute with it too, as nvcc -G calls what it does not put in place.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.opcodes.lanes import FORMS
 from simlayout.machine.ptx.passes.accesses import STRONG
-from simlayout.machine.ptx.passes.def_use import defined, registers_read
+from simlayout.machine.ptx.passes.def_use import defined, instructions, registers_read, symbols_used
 from simlayout.machine.ptx.passes.known import Known
 
 _ENDS = {"ret", "exit", "trap"}
 
 
-def guesses(function: syntax.Function, known: Known, unread: bool = False) -> set[int]:
-    """The ids of the loads of a function that are guesses. known: what is known of its registers; unread: whether no
-    call reads its results, so that what it stores to them is nothing that it does.
+def guesses(function: syntax.Function, known: Known, functions: Mapping[str, syntax.Function] | None = None,
+            unread: bool = False) -> set[int]:
+    """The ids of the loads of a function that are guesses. known: what is known of its registers; functions: those that it
+    may call, by name; unread: whether no call reads its results, so that what it stores to them is nothing that it does.
 
     >>> from simlayout.machine.ptx.parser.grammar import parse
     >>> text = ".version 9.0\\n.target sm_90\\n.address_size 64\\n.entry f() { .reg .b32 %r<9>; .reg .b64 %p; .reg .pred %q;"
@@ -37,7 +39,7 @@ def guesses(function: syntax.Function, known: Known, unread: bool = False) -> se
     body = [statement for statement in function.body or () if not _gives(statement, results)]
     if not any(_swaps(statement) for statement in body):
         return set()
-    flow = _Flow(body, known, function.tables)
+    flow = _Flow(body, known, function, _Calls(functions or {}))
     return {id(statement) for at, statement in enumerate(body) if _may_be_one(statement) and flow.is_guess(at)}
 
 
@@ -58,10 +60,11 @@ def _may_be_one(statement):
 
 
 class _Flow:
-    """Where values go in the statements of a function. tables: of its `brx`, by name."""
+    """Where values go in the statements of a function, `body`. calls: _Calls."""
 
-    def __init__(self, body, known, tables):
-        self._body, self._known, self._tables = body, known, tables
+    def __init__(self, body, known, function, calls):
+        self._body, self._known, self._tables, self._calls = body, known, function.tables, calls
+        self._results = {variable.name for variable in function.returns}
         self._labels = {statement.name: at for at, statement in enumerate(body) if isinstance(statement, syntax.Label)}
 
     def is_guess(self, load):
@@ -86,8 +89,8 @@ class _Flow:
                 found = found or bool(checked)
                 if checked and statement.guard is None:
                     continue
-                passed = (same, made) if checked else _passed(statement, same, made, place.base)
-                if passed is None:
+                passed = (same, made) if checked else self._calls.passed(statement, same, made, place.base)
+                if passed is None or not self._results.isdisjoint(passed[1]):
                     return False
                 same, made = passed
                 if part is not None and statement.opcode == "or" and before_it.intersection(_data(statement)):
@@ -112,18 +115,68 @@ class _Flow:
             yield at + 1
 
 
+class _Calls:
+    """Of functions, by name: which of them only compute with what they are given."""
+
+    def __init__(self, functions):
+        self._functions, self._found = functions, {}
+
+    def passed(self, statement, same, made, base=None):
+        """(same, made) behind a statement, None if it does more with the value than to compute another one, or moves on the
+        register of the address. What a call passes and takes counts as a register."""
+        written, uses = _results(statement), made.intersection(_data(statement))
+        if base in statement.operands[:1] or uses and not self._computes(statement, uses):
+            return None
+        if uses or made.intersection(registers_read(statement)):
+            moves = _is_param(statement) or statement.opcode == "mov" and isinstance(statement.operands[1], syntax.Register)
+            alone = moves and statement.guard is None and len(written) == 1 and uses <= same
+            return same | written if alone else same - written, made | written
+        return same - written, made if statement.guard is not None else made - written
+
+    def _computes(self, statement, uses):
+        if statement.opcode != "call":
+            return statement.opcode in ("mov", *FORMS) or _is_param(statement)
+        name, given = getattr(statement.operands[1], "name", ""), _names(statement.operands[2:3])
+        which = name, frozenset(at for at, one in enumerate(given) if one in uses)
+        if which not in self._found:
+            self._found[which] = False                   # while it is looked at: it may call itself
+            self._found[which] = name in self._functions and self._only_computes(self._functions[name], which[1])
+        return self._found[which]
+
+    def _only_computes(self, function, which):
+        """Whether a function does with its parameters at some places no more than `passed` lets it."""
+        made, before = frozenset(function.parameters[at].name for at in which), None
+        while made != before:
+            before = made
+            for statement in instructions(function.body):
+                passed = self.passed(statement, frozenset(), made)
+                if passed is None:
+                    return False
+                made |= passed[1]                        # in whatever order they are executed
+        return bool(function.body)
+
+
+def _is_param(statement):
+    """Whether it moves a number to what a call passes, or from what it takes, or so of the function's own."""
+    return statement.opcode in ("ld", "st") and "param" in statement.modifiers
+
+
+def _names(operands):
+    """Of the variables in the parts of a call."""
+    return [getattr(one, "name", "") for part in operands for one in getattr(part, "operands", ())]
+
+
+def _results(statement):
+    """The names of the registers, and of what counts as such, that an instruction writes."""
+    if statement.opcode == "call":
+        return {*_names(statement.operands[:1])}
+    stores = _is_param(statement) and statement.opcode == "st"
+    return {*defined(statement), *(symbols_used(statement) if stores else ())}
+
+
 def _data(statement):
-    """The registers that an instruction reads, but for its guard."""
-    return registers_read(replace(statement, guard=None))
-
-
-def _passed(statement, same, made, base):
-    """(same, made) behind a statement, None if it does more with the value than to compute another one, or moves on the
-    register of the address."""
-    written, uses = set(defined(statement)), made.intersection(_data(statement))
-    if base in statement.operands[:1] or uses and statement.opcode not in ("mov", *FORMS):
-        return None
-    if uses or made.intersection(registers_read(statement)):
-        moves = statement.opcode == "mov" and statement.guard is None and isinstance(statement.operands[1], syntax.Register)
-        return same | written if moves and len(written) == 1 and uses <= same else same - written, made | written
-    return same - written, made if statement.guard is not None else made - written
+    """Those that it reads, but for its guard."""
+    if statement.opcode == "call":
+        return _names(statement.operands[2:3])
+    stores = _is_param(statement) and statement.opcode == "st"
+    return [*registers_read(replace(statement, guard=None)), *(() if stores else symbols_used(statement))]
