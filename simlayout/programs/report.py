@@ -19,7 +19,7 @@ from simlayout.wording import by, counted
 SUMMED = ("executions", "instructions", "wavefronts", "ideal", "sectors", "least")
 """The counts of a line that add up over launches, and over lines."""
 
-OF_ONE_LINE = "file", "line", "source", "worst", "touched", "filled", "wasted"
+OF_ONE_LINE = "file", "line", "source", "worst", "touched", "filled", "wasted", "accesses"
 """What a line has, and all of them together have not."""
 
 
@@ -27,8 +27,9 @@ OF_ONE_LINE = "file", "line", "source", "worst", "touched", "filled", "wasted"
 class Line(WithExcess[int]):
     """A line of source: the sums over all launches of a kernel. executions: warp instructions of all kinds; instructions,
     wavefronts, ideal: of shared memory; sectors, least: of global memory; touched, filled: the same of accesses that go to
-    one place taken together (`machine.engine.sectors`), also with those of lines beside it. exact: False where the model
-    only bounds an instruction. worst: the instruction of shared memory that cost the most wavefronts at once."""
+    one place taken together (`machine.engine.sectors`), also with those of lines beside it. accesses: how many loads, or
+    stores, these are of. exact: False where the model only bounds an instruction. worst: the instruction of shared memory
+    that cost the most wavefronts at once."""
 
     file: str
     line: int
@@ -41,6 +42,7 @@ class Line(WithExcess[int]):
     least: int = 0
     touched: int = 0
     filled: int = 0
+    accesses: int = 0
     exact: bool = True
     worst: Worst | None = None
 
@@ -115,6 +117,8 @@ class Kernel:
             at = self._line(s.file, s.line)
             at.sectors, at.least = at.sectors + s.sectors, at.least + s.least
             at.touched, at.filled = at.touched + s.touched, at.filled + s.filled
+        for (file, line, _), n in Counter((s.file, s.line, s.instruction[:2]) for s in trace.sectors if s.touched).items():
+            self._line(file, line).accesses = max(self._line(file, line).accesses, n)
         for h in trace.hazards:
             key = h.kind, h.lines
             known = self.faults.get(key)
@@ -306,11 +310,17 @@ def uncoalesced_lines(kernel: Kernel) -> list[str]:
     return [f"{f'{basename(line.file)}, ' * several}{uncoalesced_text(line)}" for line in uncoalesced(kernel)[:MOST_NAMED]]
 
 
+ROUNDED = 0.5
+"""By so much the times may exceed the accesses of such a line, because places seldom begin where sectors do."""
+
+
 def uncoalesced_text(line: Line) -> str:
     """Such a line in one sentence."""
     times = line.touched / line.filled
+    together = (f", unless its {line.accesses} accesses go side by side in each thread, as r, g, b = image[y, x]: then all "
+                "but the first find their sectors in the cache") * (line.accesses > 1 and times < line.accesses + ROUNDED)
     return (f"line {line.line} touches {times:.1f} times the sectors that its bytes fill: let neighbouring threads take "
-            "neighbouring numbers")
+            f"neighbouring numbers{together}")
 
 
 def mend_lines(mend: Mend) -> list[str]:

@@ -65,6 +65,27 @@ def test_a_field_of_a_record_that_is_read_alone_is_blamed():
     assert f"line {line.line} touches 2.7 times the sectors that its bytes fill" in told
 
 
+def channels(image, out):
+    """For Numba: the channels of a pixel lie together, and the places of each are computed from its stride."""
+    i = cuda.grid(1)
+    r, g, b = image[i]
+    out[i] = r + g + b
+
+
+def a_column_each(image, out):
+    """For Numba: three places, none near another."""
+    i = cuda.grid(1)
+    out[i] = image[i, 0] + image[i, 128] + image[i, 256]
+
+
+@pytest.mark.parametrize("kernel, width, times, together", [(channels, 3, "3.0", True), (a_column_each, 300, "6.2", False)])
+def test_several_accesses_of_a_line_may_be_side_by_side_where_one_of_them_wastes_no_more_than_the_others_need(
+        kernel, width, times, together):
+    found, told = reported(kernel, np.zeros((128, width), np.float32), np.zeros(128, np.float32))
+    (line,) = uncoalesced(found)
+    assert f"touches {times} times the sectors" in told and ("unless its 3 accesses go side by side" in told) == together
+
+
 def test_a_kernel_is_called_what_its_source_calls_it_in_whatever_letters():
     def tröpfchen_图(out):
         out[cuda.grid(1)] = 1
