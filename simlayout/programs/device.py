@@ -304,6 +304,7 @@ class SimulatedDevice:
         self.declared: dict[str, tuple[str, int, tuple[int, ...]]] = {}
         self._told, self._gave_up, self.heap = told, gave_up, Heap(self._room)
         self.passing: dict[int, str] = {}                    # id of what a library passes to a launch -> what to call it
+        self.notes: Callable[[Entry, Trace], tuple[str, ...]] = lambda entry, trace: ()     # what it notes of a launch
         self._one = RLock()
 
     def module(self, text: str | syntax.Module, path: str = "<ptx>") -> Module:
@@ -347,6 +348,7 @@ class SimulatedDevice:
             arrays = cxx_arrays(entry, trace, shared_bytes) or arrays
         if arrays or trace.hazards:
             trace = replace(trace, arrays=arrays, hazards=tuple(with_elements(one, arrays) for one in trace.hazards))
+        trace = replace(trace, notes=(*trace.notes, *self.notes(entry, trace)))
         launched = Launched(name or entry.name, grid, block, shared_bytes, perf_counter() - Console.waited - start,
                             trace, watched)
         self.launches.append(launched)

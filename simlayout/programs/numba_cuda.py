@@ -19,6 +19,7 @@ from simlayout.machine.engine.trace import Trace
 from simlayout.machine.python.rewrite import parameter_names
 from simlayout.programs import numba_arrays, numba_vectorize
 from simlayout.programs.device import SimulatedDevice, move
+from simlayout.programs.doubles import doubles
 
 INSTALL = 'Numba kernels need numba-cuda, which is not installed: pip install "simlayout[cuda]"'
 
@@ -101,10 +102,11 @@ def _kernel_names(dispatcher, device):
         _tell_of_types(self, names, args)
         device.passing = {id(getattr(value, "value", value)): f" of argument {i} (" + (f"{name}, " if name else "")
                           for i, (name, value) in enumerate(zip_longest(names[:len(args)], args), 1)}
+        before, device.notes = device.notes, partial(doubles, self, args)
         try:
             return launch(self, args, *rest, **options)
         finally:
-            device.passing = {}
+            device.passing, device.notes = {}, before
             device.memory.forget_passed()
 
     return {"__init__": __init__, "launch": named, "regs_per_thread": property(_no_registers)}

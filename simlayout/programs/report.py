@@ -12,6 +12,7 @@ from simlayout.machine.engine.listing import FOOT, line_text
 from simlayout.machine.engine.patterns import Worst, worst_of
 from simlayout.machine.hazards.kinds import Hazard
 from simlayout.programs.device import Launched
+from simlayout.programs.doubles import DOUBLES
 from simlayout.programs.mend import Mend, mends
 from simlayout.programs.uses import Uses
 from simlayout.wording import by, counted
@@ -251,6 +252,7 @@ def _kernel(kernel):
         yield f"  {FOOT}"
     for told in uncoalesced_lines(kernel):
         yield f"  {told}"
+    yield from (f"  note: {note}" for note in kernel.notes if DOUBLES in note)
     for hazard in kernel.hazards[:MOST_NAMED]:
         yield f"  hazard: {hazard.times}{hazard}"
     if len(kernel.hazards) > MOST_NAMED:
