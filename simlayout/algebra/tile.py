@@ -8,8 +8,7 @@ from math import prod
 
 import numpy as np
 
-from simlayout.algebra.aliases import AnyDType, Coordinate, Index, IndexFunction
-from simlayout.algebra.argument_order import check_order
+from simlayout.algebra.aliases import AnyDType, Coordinate, Index, IndexFunction, check_order
 from simlayout.algebra.exact import exact_offsets
 from simlayout.algebra.layout import as_index, byte_address
 from simlayout.drawn import drawn_by

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from simlayout.algebra import dtype_of
-from simlayout.algebra.aliases import Index, IndexFunction
-from simlayout.algebra.argument_order import check_order
+from simlayout.algebra.aliases import Index, IndexFunction, check_order
 from simlayout.algebra.checked import GREATEST
 from simlayout.algebra.exact import box_arguments, box_point, exactly, pieces
 from simlayout.algebra.layout import check_points

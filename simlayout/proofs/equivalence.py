@@ -7,8 +7,7 @@ from math import prod
 
 import numpy as np
 
-from simlayout.algebra.aliases import Domain, IndexFunction
-from simlayout.algebra.argument_order import check_order
+from simlayout.algebra.aliases import Domain, IndexFunction, check_order
 from simlayout.algebra.exact import box_arguments, box_point, exact_offsets, pieces
 from simlayout.algebra.f2 import F2Map
 from simlayout.algebra.nested import mode_sizes

@@ -3,7 +3,7 @@
 The shadow holds a stamp per byte: the serial number of the instruction that wrote it, and of the last one of each warp
 that read it. Stamps below `_floor` are of before the last barrier of the whole CTA and ordered before everything, so in
 most kernels a look at the largest stamp of an access settles it; only above that line clocks are compared, thread by
-thread. A read is compared with the last write of each byte and its rivals (see `rivals`), a write also with the reads
+thread. A read is compared with the last write of each byte and its Rivals, a write also with the reads
 since: so for every byte the first conflict is found, whatever order the warps happened to run in. Two stores of one value
 by values of one size do not conflict; where nothing orders them, that is noted.
 """
@@ -13,12 +13,11 @@ import numpy as np
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.hazards.elements import UNKNOWN
 from simlayout.machine.hazards.proxies import CELL, PRUNE_AT, EngineTouches, pruned
-from simlayout.machine.hazards.rivals import Rival, together
 from simlayout.machine.hazards.rows import room_for, rows_of
 from simlayout.machine.hazards.scopes import GPU
 from simlayout.machine.hazards.shadow_engines import GIVEN, UNWRITTEN, EngineShadow, distinct
 from simlayout.machine.hazards.telling import IN_FLIGHT
-from simlayout.machine.hazards.touches import asks, is_atomic
+from simlayout.machine.hazards.touches import Rival, asks, is_atomic, together
 
 
 class SharedShadow(EngineShadow):

@@ -1,5 +1,7 @@
 """What the shadow of shared memory is told: one instruction, which bytes it touches, and by which threads."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from simlayout.hardware.tables.arch import LANES
@@ -203,3 +205,35 @@ class Touch:
     def place(self, lanes=()):
         """The Place of some of its lanes."""
         return self.warp.place(lanes, self.instruction, self.site, self.caller)
+
+
+@dataclass(frozen=True, eq=False)
+class Rival:
+    """A write with which a later access is compared, besides the last one of some bytes: if nothing orders two stores of one
+    value, either may come last, so a later access must come after both; and a store of the value that is already there need
+    not come after the last store, but it must come after what stored another value before.
+
+    touch: it; bytes: int64 [n], addresses, None for all of it. equal: whether it stored what the last one stored, which is
+    not ordered after it; else it stored another value before."""
+
+    touch: Touch
+    bytes: np.ndarray | None = None
+    equal: bool = True
+
+
+def together(rivals):
+    """The same Rivals, those of one write as one.
+
+    >>> from types import SimpleNamespace
+    >>> store = SimpleNamespace(serial=5)
+    >>> (both,) = together([Rival(store, np.array([0, 1])), Rival(store, np.array([4]))])
+    >>> both.bytes.tolist()
+    [0, 1, 4]
+    """
+    made = {}
+    for rival in rivals:
+        key = rival.touch.serial, rival.equal
+        if key in made:
+            rival = Rival(rival.touch, np.union1d(made[key].bytes, rival.bytes), rival.equal)
+        made[key] = rival
+    return list(made.values())

@@ -7,19 +7,17 @@ from itertools import chain
 
 from simlayout.errors import InstructionError
 from simlayout.machine.ptx.opcodes import (
-    lanes_bits,
     lanes_compare,
     lanes_convert,
     lanes_floats,
-    lanes_halves,
     lanes_integers,
     lanes_video,
 )
 from simlayout.machine.ptx.opcodes.forms import Form
 from simlayout.machine.ptx.opcodes.lacking import told
 
-TABLES: tuple[Form, ...] = (lanes_integers.FORMS + lanes_video.FORMS + lanes_bits.FORMS + lanes_compare.FORMS
-                            + lanes_floats.FORMS + lanes_halves.FORMS + lanes_convert.FORMS)
+TABLES: tuple[Form, ...] = (lanes_integers.FORMS + lanes_video.FORMS + lanes_compare.FORMS + lanes_floats.FORMS
+                            + lanes_convert.FORMS)
 """All rows."""
 
 FORMS: dict[str, tuple[Form, ...]] = {}

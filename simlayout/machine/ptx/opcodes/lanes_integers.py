@@ -1,10 +1,14 @@
-"""Integer arithmetic: the rows. PTX ISA, Integer Arithmetic Instructions; Extended-Precision Integer Arithmetic."""
+"""Integer arithmetic, logic, shifts, bit fields and permutations of bytes: the rows. PTX ISA, Integer Arithmetic
+Instructions; Extended-Precision Integer Arithmetic; Logic and Shift Instructions; Data Movement Instructions."""
 
+from simlayout.machine.arithmetic import bitwise as b
 from simlayout.machine.arithmetic import carries as c
+from simlayout.machine.arithmetic import fields as f
 from simlayout.machine.arithmetic import integers as i
 from simlayout.machine.ptx.opcodes.forms import Form, kind, of
 
 _INTEGER, _EXTENDED = "Integer Arithmetic Instructions", "Extended-Precision Integer Arithmetic Instructions"
+_LOGIC, _MOVE = "Logic and Shift Instructions", "Data Movement Instructions"
 
 
 def _row(text, results, sources, build, section=_INTEGER, target="sm_75", **slots):
@@ -17,6 +21,9 @@ def _signed(name):
 
 _WIDE = dict(T="u16 u32 s16 s32")
 _WORD_32 = dict(T="u32 s32")
+_LOGICAL = dict(T="pred b16 b32 b64")
+_COUNTED = dict(T="b32 b64")
+_MODE = dict(MODE="clamp wrap")
 _SIGNS = dict(A="u32 s32", B="u32 s32")
 
 
@@ -77,4 +84,30 @@ FORMS = (
     _carry("mad.MODE.cc.WORD", "UW cc", "WORD WORD UW", lambda m: _product_with_carry(m, False, True)),
     _carry("madc.MODE.WORD", "UW", "WORD WORD UW cc", lambda m: _product_with_carry(m, True, False)),
     _carry("madc.MODE.cc.WORD", "UW cc", "WORD WORD UW cc", lambda m: _product_with_carry(m, True, True)),
+    _row("and.T", "T", "T T", of(b.both), **_LOGICAL, section=_LOGIC),
+    _row("or.T", "T", "T T", of(b.either), **_LOGICAL, section=_LOGIC),
+    _row("xor.T", "T", "T T", of(b.differ), **_LOGICAL, section=_LOGIC),
+    _row("not.pred", "pred", "pred", of(b.invert_predicate), section=_LOGIC),
+    _row("not.BITS", "BITS", "BITS", of(b.invert), section=_LOGIC),
+    _row("cnot.BITS", "BITS", "BITS", of(b.is_zero), section=_LOGIC),
+    _row("lop3.b32", "b32", "b32 b32 b32 u32", of(b.look_up), section=_LOGIC),
+    _row("lop3.BOOL.b32", "b32 pred", "b32 b32 b32 u32 pred",
+         lambda m: b.look_up_with_predicate({"or": b.either, "and": b.both}[m.BOOL]), BOOL="or and", section=_LOGIC),
+    _row("shl.BITS", "BITS", "BITS u32", lambda m: b.shift_left(kind(m.BITS)[0]), section=_LOGIC),
+    _row("shr.T", "T", "T u32", of(b.shift_right_unsigned), T="b16 b32 b64 u16 u32 u64", section=_LOGIC),
+    _row("shr.SIGNED", "SIGNED", "SIGNED u32", of(b.shift_right_signed), section=_LOGIC),
+    _row("shf.SIDE.MODE.b32", "b32", "b32 b32 u32", lambda m: b.funnel_shift(m.SIDE, m.MODE), SIDE="l r",
+         section=_LOGIC, **_MODE),
+    _row("popc.T", "u32", "T", of(b.count_ones), **_COUNTED),
+    _row("clz.T", "u32", "T", lambda m: b.leading_zeros(kind(m.T)[0]), **_COUNTED),
+    _row("bfind{.shiftamt}.WORD", "u32", "WORD", lambda m: b.find_highest(*kind(m.WORD), m.shiftamt)),
+    _row("brev.T", "T", "T", lambda m: b.reverse(kind(m.T)[0]), **_COUNTED),
+    _row("fns.b32", "b32", "b32 u32 s32", of(b.find_nth_set)),
+    _row("bfe.T", "T", "T u32 u32", lambda m: f.extract_unsigned(kind(m.T)[0]), T="u32 u64"),
+    _row("bfe.T", "T", "T u32 u32", lambda m: f.extract_signed(kind(m.T)[0]), T="s32 s64"),
+    _row("bfi.T", "T", "T T u32 u32", lambda m: f.insert(kind(m.T)[0]), **_COUNTED),
+    _row("bmsk.MODE.b32", "b32", "u32 u32", lambda m: f.mask_bits(m.MODE), **_MODE),
+    _row("szext.MODE.T", "b32", "b32 u32", lambda m: f.extend_from(m.MODE, m.T == "s32"), T="u32 s32", **_MODE),
+    _row("prmt.b32{.MODE}", "b32", "b32 b32 u32", lambda m: b.permute(m.MODE), section=_MOVE,
+         MODE="f4e b4e rc8 ecl ecr rc16"),
 )
