@@ -128,6 +128,27 @@ def test_what_was_an_mbarrier_is_memory_again():
         run(INIT + again, numbers(1))
 
 
+ENDED = """
+mov.u32 %r1, %tid.x; setp.eq.u32 %p1, %r1, 0;
+@%p1 mbarrier.init.shared.b64 [flags], 64; bar.sync 0;
+mbarrier.arrive.shared.b64 _, [flags];
+WAIT: mbarrier.try_wait.parity.shared.b64 %p2, [flags], 0; @!%p2 bra WAIT;
+{between}
+@%p1 {ends}
+ret;
+"""
+
+
+@pytest.mark.parametrize("ends", ["mbarrier.inval.shared.b64 [flags];", "mbarrier.init.shared.b64 [flags], 64;"])
+@pytest.mark.parametrize("between, told", [("", True), ("bar.sync 0;", False), ("bar.warp.sync -1;", True), (
+    "setp.ge.u32 %p3, %r1, 32; @%p3 bra OUT; bar.sync 1, 64; bra ON; OUT: bar.arrive 1, 64; ON:", False)])
+def test_an_mbarrier_ends_when_no_other_warp_may_still_wait_at_it(ends, between, told):
+    text = module(ENDED.format(ends=ends, between=between).replace("; ", ";\n"), before=".shared .align 8 .b8 flags[8];")
+    hazards = sl.ptx.load(text).entry().run(1, 64, hazards="report").hazards
+    assert [h.kind for h in hazards] == ["bad mbarrier"] * told
+    assert all("ends mbarrier 0, which 1 other warp may still use" in h.text for h in hazards)
+
+
 def test_who_waits_at_an_mbarrier_that_nobody_has_initialised_goes_on_where_hazards_are_reported():
     without = INIT.split(";", 1)[1] + "@%p1 mbarrier.arrive.shared::cta.b64 _, [%mb];"
     left = without + "\n" + WAIT.format(n=1, parity=0) + "st.global.b32 [%to], 7;"

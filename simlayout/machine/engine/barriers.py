@@ -1,9 +1,11 @@
 """Barriers among the warps of a CTA (PTX ISA: bar.sync), and among those of a cluster (barrier.cluster)."""
 
+from dataclasses import dataclass
 from functools import reduce
 
 from simlayout.errors import MachineError
 from simlayout.hardware.tables.arch import LANES
+from simlayout.machine.engine.memory import PerLane
 from simlayout.machine.hazards.clocks import joined
 from simlayout.machine.hazards.scopes import CLUSTER
 
@@ -184,3 +186,19 @@ def meet_fences(warps):
 def both(one, other):
     """What two `Warp.fences` hand on together; None is nothing."""
     return one if other is None else other if one is None else one.joined(other)
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """What an arrival says besides: count: how many arrivals it is, uniform or int [32]; drop: whether later phases take so
+    many fewer; incomplete: whether it promises that the phase does not complete; relaxed: whether it hands nothing on;
+    reach: how far its scope does (see `scopes`)."""
+
+    count: PerLane = 1
+    drop: bool = False
+    incomplete: bool = False
+    relaxed: bool = False
+    reach: int = CLUSTER
+
+
+ONCE = Arrival()

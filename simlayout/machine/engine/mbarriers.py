@@ -6,14 +6,13 @@ for such a fence; CUTLASS's and Triton's kernels do without.
 """
 
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from simlayout.hardware.tables.arch import LANES
-from simlayout.machine.engine.barriers import both
+from simlayout.machine.engine.barriers import ONCE, Arrival, both
 from simlayout.machine.engine.lanes import WarpPart
 from simlayout.machine.engine.memory import PerLane, lane_addresses
 from simlayout.machine.engine.waiting import Poll, waits
@@ -62,7 +61,8 @@ class Mbarrier:
         self._late = []          # (threads, epoch, tell): who asked for more in this phase, after which nobody has arrived
         if cta.shadow is not None:
             self.engine = cta.clocks.engine()
-            self._seen = np.zeros(cta.clocks.threads, bool)              # who is known to come after the init
+            self._seen = np.zeros(cta.clocks.threads, np.int32)          # in which epoch each thread used it last; -1 of
+            #                                              those that have not, and are known to come after the init
 
     def __repr__(self):
         return f"mbarrier {self.address}" + ("" if self.cta.alone else f" of CTA {self.cta.index}")
@@ -158,18 +158,23 @@ class Mbarrier:
             warp.misused(instruction, lanes, f"uses {self}, whose 8 bytes {other.place()} has written since its init",
                          first=other.place())
         threads = warp.threads(lanes)
-        if not self._seen[threads].all():
-            if not self._comes_after(threads):
-                shadow.check(Touch(warp, instruction, np.full(len(lanes), self.address // 8), 8, lanes))
-            self.seen(threads)
+        if not self._seen[threads].all() and not self._comes_after(threads):
+            shadow.check(Touch(warp, instruction, np.full(len(lanes), self.address // 8), 8, lanes))
+        self._seen[threads] = self.cta.clocks.epochs[warp.number]
 
-    def seen(self, threads):
-        """Whatever `threads` (int [n]) do from now on comes after the init."""
-        self._seen[threads] = True
+    def ends(self, warp, instruction, lanes):
+        """Tells of other warps that may still use it as `lanes` init or invalidate it. One is not told of which a lane comes
+        before: libcu++'s pipelines elect a lane of each, behind a match of the others."""
+        used, own = np.flatnonzero(self._seen > 0), warp.threads(lanes)
+        late = np.all([self.cta.clocks.unordered(used, self._seen[used], one) for one in own], axis=0)
+        warps = np.setdiff1d(used[late] // LANES, np.append(used[~late], own) // LANES)
+        if warps.size:
+            warp.misused(instruction, lanes, f"ends {self}, which {counted(len(warps), 'other warp')} may still use, as no "
+                         "barrier lies between")
 
     def handed_on(self, threads):
         """`threads` (int [n], of one warp) have left a barrier that hands on the init: whoever meets them comes after it."""
-        self.seen(threads)
+        self._seen[threads] = np.where(self._seen[threads], self._seen[threads], -1)
         self._told.append((threads, self.cta.clocks.epochs[int(threads[0]) // LANES]))
 
     def _comes_after(self, threads):
@@ -192,22 +197,6 @@ class Mbarrier:
         return text + (f", to which {-self.bytes} bytes have come that nobody has announced" if self.bytes < 0 else "")
 
 
-@dataclass(frozen=True)
-class Arrival:
-    """What an arrival says besides: count: how many arrivals it is, uniform or int [32]; drop: whether later phases take so
-    many fewer; incomplete: whether it promises that the phase does not complete; relaxed: whether it hands nothing on;
-    reach: how far its scope does (see `scopes`)."""
-
-    count: PerLane = 1
-    drop: bool = False
-    incomplete: bool = False
-    relaxed: bool = False
-    reach: int = CLUSTER
-
-
-ONCE = Arrival()
-
-
 class MbarrierTwins(WarpPart):
     """What a Warp does with mbarriers. Addresses are bytes, 8-byte aligned, uniform (int) or one per lane (int [32]); lanes:
     bool [32], those of the active lanes that take part."""
@@ -220,6 +209,8 @@ class MbarrierTwins(WarpPart):
                 self.misused("mbarrier.init", lanes, f"inits an mbarrier at shared address {at} for {wanted.tolist()} "
                              f"arrivals, where PTX asks for one count from 1 to {MOST}")
                 continue
+            if (before := self.cta.mbarriers.get(at)) is not None and self.cta.shadow is not None:
+                before.ends(self, "mbarrier.init", lanes)
             mbarrier = self.cta.mbarriers[at] = Mbarrier(self.cta, at, int(wanted[0]))
             if self.cta.shadow is not None:
                 self.cta.shadow.write(Touch(self, "mbarrier.init", np.full(len(lanes), at // 8), 8, lanes))
@@ -228,8 +219,10 @@ class MbarrierTwins(WarpPart):
     def mbarrier_inval(self, address: PerLane) -> None:
         """mbarrier.inval: its 8 bytes are memory like any other again."""
         for at, lanes in self._mbarrier_lanes("mbarrier.inval", address):
-            if self.mbarrier_at("mbarrier.inval", at, lanes) is not None:
-                del self.cta.mbarriers[at]
+            mbarrier = self.mbarrier_at("mbarrier.inval", at, lanes)
+            if mbarrier is not None and self.cta.shadow is not None:
+                mbarrier.ends(self, "mbarrier.inval", lanes)
+            self.cta.mbarriers.pop(at, None)
 
     def mbarrier_arrive(self, address: PerLane, lanes: np.ndarray | None = None, expect: PerLane = 0,
                         arrival: Arrival = ONCE) -> np.ndarray:

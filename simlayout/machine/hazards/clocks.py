@@ -104,6 +104,12 @@ class Clocks:
         known = 0 if self.known is None else self.known[0, after[:, None], before]
         return ((known >= epoch) | (before == after[:, None])).all(axis=0)
 
+    def unordered(self, before, epochs, after):
+        """bool [n]: what of threads `before` did each in its epoch that does not happen before what thread `after` does
+        now."""
+        known = 0 if self.known is None else self.known[0, after, before]
+        return (epochs >= np.array(self.met)[before // LANES]) & (known < epochs) & (before != after)
+
     def release(self, threads):
         """The clock of what `threads` (int [n], of one warp) did and know: int32 [planes, columns]. Ends their epoch."""
         clock = self._table()[:, threads].max(axis=1)

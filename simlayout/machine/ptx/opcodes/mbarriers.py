@@ -3,7 +3,8 @@
 import numpy as np
 
 from simlayout.errors import InstructionError
-from simlayout.machine.engine.mbarriers import OF_STATE, STATE_BITS, Arrival
+from simlayout.machine.engine.barriers import Arrival
+from simlayout.machine.engine.mbarriers import OF_STATE, STATE_BITS
 from simlayout.machine.hazards.scopes import CLUSTER, CTA
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.opcodes.groups import address, number, put, results, space_of
