@@ -9,7 +9,10 @@ from hypothesis import strategies as st
 from ptx_texts import module
 
 import simlayout as sl
-from simlayout.machine.ptx.opcodes.printed import WIDE, number, real, text
+from simlayout.machine.ptx.opcodes.builtins import WIDE
+from simlayout.machine.ptx.opcodes.builtins import printed_number as number
+from simlayout.machine.ptx.opcodes.builtins import printed_real as real
+from simlayout.machine.ptx.opcodes.builtins import printed_text as text
 
 snprintf = ctypes.CDLL(None).snprintf
 WIDTHS = st.sampled_from([b"", b"1", b"7", b"23"])

@@ -13,9 +13,9 @@ from simlayout.machine.ptx.lowering.program import SPECIALS, SYSTEM_BYTES, Progr
 from simlayout.machine.ptx.opcodes.bind import bind
 from simlayout.machine.ptx.opcodes.control import recursion
 from simlayout.machine.ptx.opcodes.rows import in_numpy
+from simlayout.machine.ptx.passes.arrays import passed_to
 from simlayout.machine.ptx.passes.flow import without_marks
 from simlayout.machine.ptx.passes.made import made
-from simlayout.machine.ptx.passes.passed import passed_to
 from simlayout.machine.ptx.passes.same_place import beside
 from simlayout.machine.ptx.passes.unread import unread_results
 from simlayout.machine.ptx.passes.unrolled import unrolled

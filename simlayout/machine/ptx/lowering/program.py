@@ -102,7 +102,7 @@ class Program:
     reserved_at: where the system's shared memory begins, None if nothing uses it
     accumulators: registers that wgmma adds to
     register_bounds: the least and the most that a thread has at launch, as its setmaxnreg say
-    passed: as `passes.passed.passed_to`, of a line of the PTX
+    passed: as `passes.arrays.passed_to`, of a line of the PTX
     parameters, executed: of a launch, their bytes, and how often each step was executed
     encoded: {(whether it is watched, whether clocked): its Encoded}; started: (of which launch, how its CTAs begin, as of
     `compiled.whole.started`)

@@ -1,4 +1,5 @@
-"""Functions of the CUDA runtime that PTX calls without their body: printf, assertions, malloc, the grid's barrier."""
+"""Functions of the CUDA runtime that PTX calls without their body: printf (ISO C, fprintf), assertions, malloc, the grid's
+barrier."""
 
 import re
 import struct
@@ -7,10 +8,13 @@ import numpy as np
 
 from simlayout.errors import TOGETHER, MachineError
 from simlayout.hardware.tables.arch import LANES
-from simlayout.machine.ptx.opcodes import printed
 from simlayout.machine.ptx.opcodes.warps import everyone
 
 _FORMAT = re.compile(rb"%[-+ #0]*(?:\*|\d+)?(?:\.(?:\*|\d+))?(hh|h|ll|l|j|z|t|L)?([diouxXeEfFgGaAcsp%])")
+WIDE = (b"l", b"ll", b"j", b"z", b"t")
+"""Lengths of integers of 64 bits."""
+
+_CUT = {b"hh": 8, b"h": 16}
 
 
 def _address_of(names, operand):
@@ -87,13 +91,13 @@ def _formatted(warp, form, place, lane):
         while b"*" in flags:
             flags = flags.replace(b"*", b"%d" % struct.unpack("<i", argument(4)), 1)
         if kind in "eEfFgGaA":
-            return printed.real(flags, kind, struct.unpack("<d", argument(8))[0])
+            return printed_real(flags, kind, struct.unpack("<d", argument(8))[0])
         if kind == "s":
-            return printed.text(flags, text_at(warp, struct.unpack("<Q", argument(8))[0], lane))
+            return printed_text(flags, text_at(warp, struct.unpack("<Q", argument(8))[0], lane))
         if kind == "p":
-            return printed.text(flags, b"0x%x" % struct.unpack("<Q", argument(8)))
-        bits = int.from_bytes(argument(8 if length in printed.WIDE else 4), "little")
-        return printed.number(flags, length, kind, bits)
+            return printed_text(flags, b"0x%x" % struct.unpack("<Q", argument(8)))
+        bits = int.from_bytes(argument(8 if length in WIDE else 4), "little")
+        return printed_number(flags, length, kind, bits)
 
     return _FORMAT.sub(replaced, text_at(warp, form, lane)).decode("utf-8", "replace")
 
@@ -172,3 +176,38 @@ def synchronize(names, returns, arguments):
 BUILTINS = {"vprintf": vprintf, "__assertfail": assertfail, "malloc": malloc, "free": free,
             "cudaCGGetIntrinsicHandle": handle_of_scope, "cudaCGSynchronize": synchronize}
 """{function: what binds a call of it, called as (Names, operands of the results, operands of the arguments)}."""
+
+
+def printed_number(flags: bytes, length: bytes, kind: str, bits: int) -> bytes:
+    """An integer. flags: of the conversion, with width and precision, "%-5"; length: of `WIDE`, "hh", "h" or ""; bits: as
+    passed.
+
+    >>> printed_number(b"%+5", b"", "d", 0xFFFFFFFE), printed_number(b"%#", b"ll", "o", 8)
+    (b'   -2', b'010')
+    """
+    width = 64 if length in WIDE else _CUT.get(length, 32)
+    value = bits & (1 << width) - 1
+    if kind == "c":
+        return (flags + b"c") % (value & 255)
+    if kind in "di" and value >> width - 1:
+        value -= 1 << width
+    if kind == "o" and b"#" in flags:
+        return printed_text(flags.replace(b"#", b""), b"0%o" % value if value else b"0")
+    return (flags + {"i": b"d", "u": b"d"}.get(kind, kind.encode())) % value
+
+
+def printed_real(flags: bytes, kind: str, value: float) -> bytes:
+    """A floating-point number.
+
+    >>> printed_real(b"%.2", "f", 2.345), printed_real(b"%", "a", 1.5), printed_real(b"%", "A", 2.0)
+    (b'2.35', b'0x1.8p+0', b'0X1P+1')
+    """
+    if kind not in "aA":
+        return (flags + kind.encode()) % value
+    plain = re.sub(r"\.?0*p", "p", value.hex()) if "p" in value.hex() else value.hex()
+    return printed_text(flags, (plain.upper() if kind == "A" else plain).encode())
+
+
+def printed_text(flags: bytes, value: bytes) -> bytes:
+    """Bytes."""
+    return (flags + b"s") % value

@@ -1,17 +1,18 @@
 """Which array of shared memory an address is computed from, where that is plain: an index that leaves it is wrong, even if
-what lies there belongs to the CTA too.
+what lies there belongs to the CTA too. And which parameters of a kernel an address may be computed from.
 
 A register points into an array if all its definitions are sums of the array's address and numbers. What is loaded, passed or
 computed otherwise counts as a number where it is added, and as unknown where it may take a pointer's place. So an array is
 known for sure or not at all: no access within its array is told, but one outside may be missed.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.cxx.names import variable_name
 from simlayout.machine.ptx.opcodes.memory import Bounds
-from simlayout.machine.ptx.passes.def_use import defined, instructions
+from simlayout.machine.ptx.passes.def_use import defined, instructions, registers_in, registers_read
 
 _SAME = {"mov", "cvta", "cvt", "shfl"}
 NUMBERS = {"setp", "shr", "bfe", "rem", "div", "ld", "ldu", "atom", "call", "popc", "clz", "bfind"}
@@ -127,3 +128,36 @@ def _masked(one, other):
     if number or not isinstance(mask, syntax.Integer):
         return _UNKNOWN
     return pointer if mask.value & 1 << 31 else _NUMBER
+
+
+def passed_to(function: syntax.Function, parameters: Mapping[str, int], line: int) -> set[int]:
+    """Where those parameters lie among all whose values may reach, by registers alone, the address of the access on a line
+    of PTX: what one outside all arrays was meant for. parameters: {name: where it lies}.
+
+    >>> from simlayout.machine.ptx.parser.grammar import parse
+    >>> text = ".version 9.0\\n.target sm_90\\n.address_size 64\\n.entry f(.param .u64 a, .param .u64 n) { .reg .b64 %r<9>;"
+    >>> text += "ld.param.u64 %r1, [a]; ld.param.u64 %r2, [n]; ld.u64 %r3, [%r2]; add.u64 %r4, %r1, %r3;"
+    >>> passed_to(parse(text + "\\nst.u64 [%r4], 1; }").functions["f"], {"a": 0, "n": 8}, 5)
+    {0}
+    """
+    body = instructions(function.body)
+    made: dict[str | int, set[str | int]] = defaultdict(set)     # a register -> registers and parameters that it is made of
+    others = set()                                       # registers that may hold what is loaded, which may be a pointer too
+    for one in body:
+        source = one.operands[-1] if one.opcode == "ld" else None
+        if isinstance(source, syntax.Address) and isinstance(source.base, syntax.Symbol) and source.base.name in parameters:
+            of: set[str | int] = {parameters[source.base.name] + source.offset}
+        elif one.opcode in NUMBERS:
+            others.update(defined(one))
+            continue
+        else:
+            of = {*registers_read(one)}
+        for name in defined(one):
+            made[name] |= of
+    seen: set[str | int] = set()
+    places = [p for one in body if one.line == line for p in one.operands if isinstance(p, syntax.Address)]
+    left: set[str | int] = {*registers_in(places)}
+    while left:
+        seen |= left
+        left = set().union(*(made[one] for one in left - others)) - seen
+    return {one for one in seen if isinstance(one, int)}
