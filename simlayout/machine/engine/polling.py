@@ -22,9 +22,10 @@ MOST_TURNS = 2**12
 
 class Polling(WarpPart):
     """What a Warp knows of its own reads. idle: whether its last turns changed nothing at all, so that another one by itself
-    will not either, unless watches_time: it has looked at a clock."""
+    will not either, unless watches_time: it has looked at a clock. waits_for_flags: whether its program does, in shared
+    memory."""
 
-    watches_time = False
+    watches_time = waits_for_flags = False
     waiting: tuple | None                                # while blocked: see Warp.block_until
     polls: bool                                          # whether it is `polled` that has given its turn away
     pause: Any                                           # set by the scheduler: gives the turn back

@@ -279,10 +279,8 @@ class HazardLog:
 
     def hazards(self):
         """The Hazards found, in the order in which they were found first. Where a warp missed a barrier, that is the advice:
-        it is known only later. A fence that is missing says more than that nothing orders the two."""
-        unfenced = [places for kind, *places in self._found if kind == "missing fence"]
-        return tuple(self._with_missed(fault) for (kind, *places), fault in self._found.items()
-                     if kind != "read after write" or places not in unfenced)
+        it is known only later."""
+        return tuple(map(self._with_missed, self._found.values()))
 
     def _with_missed(self, fault):
         places = [p for p in (fault.first, fault.second) if p is not None and (p.cta, p.warp) in self._missed]

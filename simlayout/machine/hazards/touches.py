@@ -153,9 +153,10 @@ class Touch:
                 and not self.out_of_scope(other) and not self.both_volatile(other))
 
     def both_volatile(self, other):
-        """Whether the two are volatile, of one warp or a load and a store, and not of one instruction."""
-        return (self.volatile and other.volatile and self.rows is not other.rows
-                and (self.warp is other.warp or self.instruction[:2] != other.instruction[:2]))
+        """Whether the two are volatile, and of one warp, but not of one instruction, or a load and a store. Where warps wait
+        for flags these say who comes first, and fences are what may be missing."""
+        apart = self.instruction[:2] != other.instruction[:2] and not self.warp.waits_for_flags
+        return self.volatile and other.volatile and self.rows is not other.rows and (self.warp is other.warp or apart)
 
     def races_as(self, other):
         """Whether it races with all that another read of this warp races with, where it comes later."""

@@ -27,6 +27,7 @@ class PtxWarp(OrderTwins, Warp, Parts, MemoryTwins, LocalTwins, ClusterTwins, Ma
     def __init__(self, cta, warp_index, program, space, running):
         super().__init__(cta, warp_index)
         self.program, self.space, self.running = program, space, running
+        self.waits_for_flags = program.publishes[1]
         if program.reserved_at is not None and not warp_index:
             cta.give_zeros(program.reserved_at, SYSTEM_BYTES)
         self.rows, self.places, self.who = running.room_of(self)
