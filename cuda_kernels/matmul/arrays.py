@@ -290,7 +290,7 @@ def handle(stream):
     >>> handle(0), handle(1)
     (0, 1)
     """
-    if isinstance(stream, int):
+    if isinstance(stream, int) and not isinstance(stream, bool) and stream >= 0:
         return stream
     for attribute in ("cuda_stream", "ptr"):
         number = getattr(stream, attribute, None)
@@ -299,4 +299,5 @@ def handle(stream):
     protocol = getattr(stream, "__cuda_stream__", None)
     if protocol is not None:
         return int((protocol() if callable(protocol) else protocol)[1])
-    raise SimlayoutError(f"stream is {type(stream).__name__}: pass a torch, CuPy, Numba or cuda.core stream, or its handle")
+    shown = stream if isinstance(stream, int) else type(stream).__name__
+    raise SimlayoutError(f"stream is {shown}: pass a torch, CuPy, Numba or cuda.core stream, or its handle")

@@ -161,8 +161,9 @@ def test_every_librarys_stream_has_a_handle():
         assert arrays.handle(types.SimpleNamespace(**{attribute: 1 << 40})) == 1 << 40
     assert arrays.handle(types.SimpleNamespace(__cuda_stream__=lambda: (0, 99))) == 99
     assert arrays.handle(types.SimpleNamespace(__cuda_stream__=(0, 98))) == 98
-    with pytest.raises(SimlayoutError, match="stream is NoneType: pass"):
-        arrays.handle(None)
+    for stream, shown in ((None, "NoneType"), (True, "True"), (-1, "-1")):
+        with pytest.raises(SimlayoutError, match=f"stream is {shown}: pass"):
+            arrays.handle(stream)
 
 
 def test_a_dlpack_array_is_multiplied(machine):
