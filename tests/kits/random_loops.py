@@ -46,8 +46,8 @@ def _arithmetic(rng, many):
     return made
 
 
-def random_loop(rng):
-    """A body with one loop."""
+def random_loop(rng, number=None):
+    """A body with one loop. number: what its counter is compared with, or begins with; else what only the launch tells."""
     body = _arithmetic(rng, rng.integers(2, 8)) + f"add.s32 %r5, %r5, {rng.choice([4, 4, 8, 16, 128])}; "
     if rng.random() < 0.3:
         body += "add.s64 %rd6, %rd6, 8; "
@@ -60,6 +60,7 @@ def random_loop(rng):
     compare = "ne" if kind[0] == "b" else str(rng.choice(["ne", "gt"] if down else ["ne", "lt", "le"]))
     step = 1 if compare == "ne" else int(rng.choice([1, 1, 2, 4]))
     i, n = ("%d7", str(rng.choice(["%d5", "%d6"]))) if bits == "64" else ("%r6", str(rng.choice(["%r8", "%r7"])))
+    n = n if number is None else str(number)
     if bits == "32" and rng.random() < 0.3:
         body = f"shl.b32 %x6, {i}, 2; add.s32 %x6, %r4, %x6; ld.shared.f32 %f5, [%x6]; add.f32 %f2, %f2, %f5; " + body
     loop = SHAPES[str(rng.choice([*SHAPES]))].format(

@@ -123,6 +123,7 @@ def test_memory_is_as_the_quick_run_left_it_and_a_race_in_global_memory_is_looke
 
 LONG = """    cvt.u64.u32 %d3, %r1; mad.lo.u64 %d1, %d3, 4, %d1;
 AGAIN:
+    .pragma "nounroll";
     .loc 1 10 1
     MEMORY
     bar.warp.sync -1;

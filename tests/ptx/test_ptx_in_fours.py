@@ -8,7 +8,7 @@ from random_loops import HEAD, SHAPES, TAIL, of_machine, of_ptxas, random_loop
 
 from simlayout import ptx
 from simlayout.machine.ptx.passes import unrolled
-from simlayout.machine.ptx.passes.in_fours import InFours
+from simlayout.machine.ptx.passes.repeated import Repeated
 
 ROUND = "ld.global.f32 %f5, [%rd6]; add.s64 %rd6, %rd6, 512; add.f32 %f1, %f1, %f5; mul.f32 %f1, %f1, %f2; "
 LOAD = "ld.shared.f32 %f5, [%r5]; add.s32 %r5, %r5, 4; add.f32 %f1, %f1, %f5; "
@@ -50,7 +50,7 @@ def made(text):
 
 def every(monkeypatch):
     """Lets loops be unrolled where that does not matter."""
-    monkeypatch.setattr(InFours, "matter", property(lambda _: True, lambda *_: None), raising=False)
+    monkeypatch.setattr(Repeated, "matter", property(lambda _: True, lambda *_: None), raising=False)
     monkeypatch.setattr(unrolled, "_may_matter", lambda _: True)
     monkeypatch.setattr(unrolled, "_matters", lambda *_: True)
 

@@ -61,7 +61,6 @@ def leads_to_head(flow: Flow, loop: Sequence[int], block: int) -> bool:
 def end_of(flow: Flow, loop: list[int], turning: bool) -> End | None:
     """How a plain counter ends a loop; None if none does. turning: as of `turns`."""
     made = made_in(flow, loop)
-    single = sum(any(one.opcode != "bra" for one in flow.blocks[block]) for block in loop) == 1
     for block in loop:
         part, ways = flow.blocks[block], flow.after[block]
         last = part[-1]
@@ -73,7 +72,7 @@ def end_of(flow: Flow, loop: list[int], turning: bool) -> End | None:
             continue
         tests = [one for one in part if last.guard.name in defined(one)] or made.get(last.guard.name, [])
         if len(tests) == 1 or tests and tests[-1] in part:
-            counter = _counter(tests[-1], made, part if single else None)
+            counter = _counter(tests[-1], made, part)
             if counter is not None:
                 return End(last, block, counter, bottom)
     return None
@@ -90,7 +89,7 @@ def made_in(flow: Flow, loop: Sequence[int]) -> dict[str, list[syntax.Instructio
 
 def _counter(test, made, part):
     """What a statement compares, if that is a counter with what does not change. made: {register: its definitions in the
-    loop}; part: the basic block, if the loop has no other, where the counter must be changed ahead."""
+    loop}; part: the basic block that ends the loop: if it changes the counter it must do so ahead."""
     compare, *more = test.modifiers
     plain = test.opcode == "setp" and len(test.operands) == 3 and compare in _COMPARES and test.guard is None
     if not plain or len(more) != 1 or more[0] not in ("s32", "u32", "b32", "s64", "u64", "b64"):
@@ -105,7 +104,8 @@ def _counter(test, made, part):
     changed = [one for one in steps[0].operands[1:] if getattr(one, "name", "") in made]
     if [_source(one.name, made) for one in changed] != [counter]:
         return None
-    if part is not None and part.index(steps[0]) > part.index(test):
+    at = [i for i, one in enumerate(part) if one is test or one is steps[0]]
+    if len(at) == 2 and part[at[0]] is test:
         return None
     bound, = (one for one in test.operands[1:] if one is not changing[0])
     return Counter(test, bound, changing[0], steps[0], changed[0])

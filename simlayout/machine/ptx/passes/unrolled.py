@@ -2,7 +2,8 @@
 
 So loads and stores of several rounds stand in one basic block, and what is known of straight code holds for them: they are
 joined, and left out. Seen in the SASS of ptxas 13.0: it unrolls a loop that a counter ends, of 32 or 64 bits, compared with
-a number, if the loop is not too large, and no loop is left in it. One that is a single block must go back where the
+a number, if no loop is left in it, and it is not too large (`sizes`): of a larger one of one basic block it makes a loop of
+several rounds, behind those that are left over. One that is a single block must go back where the
 comparison holds (`@%p bra LOOP`, not `@!%p`). All is executed as it is written, but for the branches, and products that are
 fused with sums of the next round (`contracted`); a register that is as much larger in each round is told so (`rounds`).
 """
@@ -19,16 +20,13 @@ from simlayout.machine.ptx.passes.copies import Copies, straight
 from simlayout.machine.ptx.passes.counted import end_of, leads_to_head, turns, ways_out
 from simlayout.machine.ptx.passes.def_use import Statements, defined, registers_read, symbols_used
 from simlayout.machine.ptx.passes.flow import Flow
-from simlayout.machine.ptx.passes.in_fours import InFours
+from simlayout.machine.ptx.passes.repeated import Repeated
 from simlayout.machine.ptx.passes.rounds import Rounds
-
-MOST = 24000
-"""Rounds, times the square of the statements of one, of loops that are surely unrolled; accesses of memory count twice."""
+from simlayout.machine.ptx.passes.sizes import most_rounds, size_in
 
 _INSIDE = {"mov", "cvta", "ld", "st", "atom", "red", "cp", "ldmatrix", "stmatrix", "mma", "shfl", "vote", "redux", "match",
            "activemask", "elect", "bar", "barrier", "nanosleep", "bra", "ret", "exit", "trap", *FORMS}
 """Opcodes of which loops are known to be unrolled: not fences and calls, of which there are some in quotients."""
-_MEMORY = {"ld", "st", "atom", "red", "ldmatrix"}
 
 
 def unrolled(function: syntax.Function) -> syntax.Function:
@@ -156,26 +154,38 @@ class _Unrolled:
     def _all_rounds(self, every, rounds, wider):
         """The statements with all rounds of a plain number of them."""
         copies = Copies(self._flow, self._every, rounds, self._mark, f"{self._mark}.end", self._own, self._live)
-        weight = len(every) + sum(one.opcode in _MEMORY for one in every)
+        size, number, on = size_in(every, self._end, self._live), 0, True
         written = max(Counter((one.line, one.column) for one in every).values())
-        most, number = MOST * written // weight ** 2, 0
-        while (on := copies.round(number, self._end.branch)) and number <= most:
-            number += 1
+        alive = len({*self._flow.live[self._loop[0]]} - {self._end.counter.source.name})
+        most = most_rounds(size // written, alive) // written
+        while on and number < most:
+            on, number = copies.round(number, self._end.branch), number + 1
+        if on:
+            return self._several()
         matters = wider or rounds.matter or _carries_products(self._flow, self._loop)
         return self._with(copies.written()) if on is False and matters else None
 
+    def _repeated(self):
+        return Repeated(self._function, self._flow, self._loop, self._out, self._end, self._mark, self._own, self._live)
+
+    def _several(self):
+        """The statements with several rounds in one, of a plain number that is too large."""
+        repeated = self._repeated()
+        made = repeated.several()
+        matters = repeated.matter or _carries_products(self._flow, self._loop)
+        return self._with(made) if made is not None and matters else None
+
     def _in_fours(self):
         """The statements with rounds of which only the launch tells the number."""
-        four = InFours(self._function, self._flow, self._loop, self._out, self._end)
-        found = Alike(self._function)
+        repeated, found = self._repeated(), Alike(self._function)
 
         def alike(branch):
             return found(branch, branch.guard)
 
-        if not four.fits(alike):
+        if not repeated.fits(alike):
             return None
-        made = four.written(self._mark, f"{self._mark}.end", self._own, self._live)
-        matters = four.matter or _carries_products(self._flow, self._loop) or not alike(self._end.branch)
+        made = repeated.in_fours()
+        matters = repeated.matter or _carries_products(self._flow, self._loop) or not alike(self._end.branch)
         return self._with(made) if matters else None
 
     def _executed_always(self):

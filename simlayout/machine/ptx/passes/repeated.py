@@ -1,36 +1,35 @@
-"""Loops of a number of rounds that only the launch tells: ptxas writes four rounds one after another, which are executed as
-long as four are left, two behind them, and one.
+"""Loops of which ptxas writes several rounds in one: where only the launch tells their number, four, which are executed as
+long as four are left, two behind them, and one; of a plain number that is too large to write them all, as many as fit
+(`sizes`), behind those that are left over.
 
 Seen in the SASS of ptxas 13.0 and 13.5, of loops that `counted` finds, with steps of a number and one way out. Rounds begin
 behind the test by which the loop ends: of a loop that tests at its top that part is executed once ahead of all, and so is a
 round where a loop with branches in it is turned round. Numbers without a sign are looked at first, and where the comparison
 does not hold a round comes ahead. Where it is `ne`, one round is repeated at the end, else the last one is the only one; by
-what the registers become there ptxas takes them for less aligned. How large a loop may be depends on what it loads: 21
-statements, of which accesses of memory count twice, or 50 with loads of global memory, or 5 more for each load of shared
-memory, up to 100. One with branches in it has no barrier. Where lanes do something together, as in shuffles, all have to
-leave the loop together, and the bound is a number or a parameter as it stands.
+what the registers become there ptxas takes them for less aligned. How large such a loop may be depends on what it loads:
+18, or 46 with loads of global memory, or 5 more for each load of shared memory, up to 96. One with branches in it has no
+barrier. Where lanes do something together, as in shuffles, all have to leave the loop together, and the bound is a number or
+a parameter as it stands. A loop of a plain number has no branch in it.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
 from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.passes.accesses import is_shared_load
+from simlayout.machine.ptx.passes.accesses import becomes_branches, is_shared_load
 from simlayout.machine.ptx.passes.copies import Copies, goes_to
-from simlayout.machine.ptx.passes.counted import End, leads_to_head, made_in, only_goes
+from simlayout.machine.ptx.passes.counted import End, leads_to_head, made_in
 from simlayout.machine.ptx.passes.def_use import Statements, defined
 from simlayout.machine.ptx.passes.flow import Flow
 from simlayout.machine.ptx.passes.rounds import Rounds
+from simlayout.machine.ptx.passes.sizes import several_rounds, size_in
 
-_MOST, _MOST_GLOBAL, _MOST_SHARED, _EACH = 21, 50, 100, 5
-_MEMORY = {"ld", "st", "atom", "red", "ldmatrix", "stmatrix", "cp"}
+_MOST, _MOST_GLOBAL, _MOST_SHARED, _EACH = 18, 46, 96, 5
 _BARRIERS = {"bar", "barrier"}
 _TOGETHER = {*_BARRIERS, "shfl", "vote", "match", "redux", "activemask", "elect", "mma", "ldmatrix", "stmatrix"}
 """Opcodes by which lanes do something together."""
-_LONG = {"ex2": 6, "lg2": 6, "rsqrt": 6, "rcp": 6, "sqrt": 6, "div": 8, "rem": 25}
-"""Opcodes of which ptxas makes so many instructions, where they have no .ftz."""
 _DEEPEST = 20
 _AGAINST = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "ne": "eq", "eq": "ne"}
 _SWAPPED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "ne": "ne", "eq": "eq"}
@@ -46,12 +45,15 @@ class _Way(NamedTuple):
     type: str
 
 
-class InFours:
-    """The rounds of a loop with an End. out: blocks that only lead away from it; matter: whether accesses of shared memory
-    in four rounds are so near that they may become one."""
+class Repeated:
+    """The rounds of a loop with an End. out: blocks that only lead away from it; mark: how names of new labels begin; own:
+    the registers that become others in each round; live: those that something reads behind the loop; matter: whether
+    accesses of shared memory in several rounds are so near that they may become one."""
 
-    def __init__(self, function: syntax.Function, flow: Flow, loop: list[int], out: list[int], end: End):
+    def __init__(self, function: syntax.Function, flow: Flow, loop: list[int], out: list[int], end: End, mark: str,
+                 own: set[str], live: set[str]):
         self._function, self._flow, self._loop, self._out, self._end = function, flow, loop, out, end
+        self._mark, self._own, self._live = mark, own, live
         self._every = [one for block in loop for one in flow.blocks[block]]
         branches = [one for one in self._every if one.opcode == "bra" and one.guard is not None]
         self._branches = any(one is not end.branch for one in branches)
@@ -61,8 +63,8 @@ class InFours:
         self.matter = False
         self._way = self._found()
 
-    def _rounds(self):
-        return Rounds(self._function, self._flow, self._loop, False)
+    def _rounds(self, begins_here=False):
+        return Rounds(self._function, self._flow, self._loop, begins_here)
 
     def _found(self):
         """The _Way of the counter; None where ptxas does not unroll the loop by it."""
@@ -118,7 +120,7 @@ class InFours:
 
     def fits(self, alike: Callable[[syntax.Instruction], bool]) -> bool:
         """Whether ptxas unrolls the loop. alike: whether all lanes take a branch alike."""
-        size = sum(_size(one) for one in self._every if not only_goes((one,)))
+        size = size_in(self._every, self._end, self._live)
         shared = sum(map(is_shared_load, self._every))
         global_loads = any(one.opcode == "ld" and "global" in one.modifiers for one in self._every)
         most = max(_MOST_GLOBAL if global_loads else _MOST, min(_MOST + _EACH * shared, _MOST_SHARED))
@@ -140,45 +142,70 @@ class InFours:
         return isinstance(operand, syntax.Integer) or (
             made is not None and made.opcode == "ld" and "param" in made.modifiers and self._function.entry)
 
-    def written(self, mark: str, end: str, own: set[str], live: set[str]) -> Statements:
-        """The statements of the rounds. mark: how names of new labels begin; end: the label behind the loop; own: the
-        registers that become others in each round; live: those that something reads behind the loop."""
-        flow, blocks, test, way = self._flow, self._blocks, self._end.branch, self._way
-        line, again = test.line, flow.live[blocks[0]] | live
-        stays = flow.after[self._end.block][0] in self._loop
-
-        def copied(name: str, many: int, goes_on: bool | None, used: set[str] = again, parts: Sequence[int] = blocks):
-            """Rounds under a label; goes_on: whether the loop does behind them, None for either."""
-            rounds, label = self._rounds(), f"{mark}.{name}"
-            leads = {block: f"{mark}.begin" for block in self._loop if block not in parts}
-            copies = Copies(flow, [*parts, *self._out], rounds, label, end, own, used, leads)
-            for number in range(many):
-                on = True if number < many - 1 else goes_on
-                copies.round(number, test, None if on is None else on == stays)
-            self.matter |= rounds.matter
-            return [syntax.Label(label, line), *copies.written(), syntax.Label(copies.label(many - 1, blocks[0]), line)]
-
-        def once(name: str, parts: Sequence[int] = blocks):
-            return [*copied(name, 1, None, parts=parts)]
-
-        made = [*once("ahead", self._loop[:1]), syntax.Label(f"{mark}.begin", line)] if self._at_top else []
-        made += once("turned") if self._end.turned and self._branches else []
+    def in_fours(self) -> Statements:
+        """The statements of a number of rounds that only the launch tells."""
+        way, test, begin = self._way, self._end.branch, syntax.Label(f"{self._mark}.begin", self._end.branch.line)
+        made = [*self._copied("ahead", 1, parts=self._loop[:1]), begin] if self._at_top else []
+        made += self._copied("turned", 1) if self._end.turned and self._branches else []
         if way.type[0] in "ub":
-            made += [*self._enough(1, mark, "goes", True), *once("first"), syntax.Label(f"{mark}.goes", line)]
-        made += [*self._enough(4, mark, "left", False), *copied("four", 4, None), *self._enough(4, mark, "four", True)]
-        made += [syntax.Label(f"{mark}.left", line), *self._enough(2, mark, "one", False), *copied("two", 2, None)]
+            made += [*self._enough(1, "goes", True), *self._copied("first", 1), self._label("goes")]
+        made += [*self._enough(4, "left", False), *self._copied("four", 4), *self._enough(4, "four", True)]
+        made += [self._label("left"), *self._enough(2, "one", False), *self._copied("two", 2)]
         if way.compare == "ne":
-            made += [*once("one"), goes_to(test, f"{mark}.one")]
+            made += [*self._copied("one", 1), goes_to(test, f"{self._mark}.one")]
         else:
-            made += copied("one", 1, False, again if self._branches else live)
-        return [replace(one, nounroll=True) if isinstance(one, syntax.Instruction) else one for one in made]
+            made += self._copied("one", 1, False, None if self._branches else self._live)
+        return _not_again(made)
 
-    def _enough(self, many, mark, name, holds) -> Iterator[syntax.Instruction]:
+    def several(self) -> Statements | None:
+        """The statements of a plain number of rounds that are too many to write them all; None if ptxas repeats them one by
+        one, or that number is not known."""
+        if self._way is None:
+            return None
+        parts = (0, 1) if self._branches and self._end.turned else self._parts()
+        if parts is None:
+            return None
+        ahead, many = parts
+        begin = self._copied("ahead", 1, parts=self._loop[:1]) if self._at_top else []
+        begin += self._copied("turned", 1) if self._branches else []
+        begin += self._copied("first", ahead, True, begins_here=not begin) if ahead else []
+        again = [*self._copied("several", many), goes_to(self._end.branch, f"{self._mark}.several")]
+        return _not_again([*begin, self._label("begin"), *again])
+
+    def _parts(self):
+        """(rounds ahead, rounds in one behind them) of a plain number of them; None if ptxas repeats them one by one."""
+        straight = all(one.opcode == "bra" or not becomes_branches(one, True) for one in self._every)
+        rounds, counter = self._rounds(True), self._end.counter
+        number = _number_of_rounds(self._way, rounds.ahead(self._way.counter), rounds.number(self._way.bound))
+        if self._branches or not straight or number is None:
+            return None
+        stepped = self._at_top and any(one is counter.step for one in self._flow.blocks[self._loop[0]])
+        return several_rounds(size_in(self._every, self._end, self._live), number - stepped)
+
+    def _label(self, name):
+        return syntax.Label(f"{self._mark}.{name}", self._end.branch.line)
+
+    def _copied(self, name, many, goes_on=None, used=None, parts=None, begins_here=False):
+        """Statements of rounds under a label. goes_on: whether the loop does behind them, None for either; used: what is
+        read behind them, parts: their blocks, where these are not those of the loop."""
+        flow, test, rounds, label = self._flow, self._end.branch, self._rounds(begins_here), f"{self._mark}.{name}"
+        parts = parts or self._blocks
+        stays = flow.after[self._end.block][0] in self._loop
+        leads = {block: f"{self._mark}.begin" for block in self._loop if block not in parts}
+        copies = Copies(flow, [*parts, *self._out], rounds, label, f"{self._mark}.end", self._own,
+                        flow.live[self._blocks[0]] | self._live if used is None else used, leads)
+        for number in range(many):
+            on = True if number < many - 1 else goes_on
+            copies.round(number, test, None if on is None else on == stays)
+        self.matter |= rounds.matter
+        return [self._label(name), *copies.written(), syntax.Label(copies.label(many - 1, parts[0]), test.line)]
+
+    def _enough(self, many, name, holds) -> Iterator[syntax.Instruction]:
         """Statements that branch to a label if so many rounds are left, or else if they are not."""
         counter, compare, bound, step, type = self._way
         compare = compare if compare != "ne" else "lt" if step > 0 else "gt"
         bits, test, step_like = width_of(type), self._end.branch, self._end.counter.step
-        left, is_more, enough = (syntax.Register(f"{mark}.{what}", kind)
+        left, is_more, enough = (syntax.Register(f"{self._mark}.{what}", kind)
                                  for what, kind in (("left", f"b{bits}"), ("more", "pred"), ("enough", "pred")))
 
         def made(opcode, modifiers, *operands):
@@ -188,12 +215,23 @@ class InFours:
         yield made("setp", ("gt" if compare in ("lt", "gt") else "ge", f"u{bits}"), is_more, left,
                    syntax.Integer((many - 1) * abs(step)))
         yield made("setp", (compare, "and", f"{'u' if type[0] in 'ub' else 's'}{bits}"), enough, counter, bound, is_more)
-        yield goes_to(test, f"{mark}.{name}", enough if holds else syntax.Negated(enough))
+        yield goes_to(test, f"{self._mark}.{name}", enough if holds else syntax.Negated(enough))
 
 
-def _size(one):
-    """As how many instructions ptxas counts a statement here."""
-    if one.opcode in ("mov", "cvta"):
-        return isinstance(one.operands[-1], syntax.Integer | syntax.Float)
-    short = "ftz" in one.modifiers and one.opcode != "div"
-    return 2 if one.opcode in _MEMORY else 1 if short else _LONG.get(one.opcode, 1)
+def _not_again(made):
+    """Statements of loops that are not unrolled again."""
+    return [replace(one, nounroll=True) if isinstance(one, syntax.Instruction) else one for one in made]
+
+
+def _number_of_rounds(way, begin, bound):
+    """How many rounds a loop with a way has that ends at its bottom; None if that is not known, or its counter runs over."""
+    if begin is None or bound is None:
+        return None
+    bits = width_of(way.type)
+    least = 0 if way.type[0] in "ub" and way.compare != "ne" else -1 << bits - 1
+    begin, bound = ((number - least) % (1 << bits) + least for number in (begin, bound))
+    left, step = (bound - begin, way.step) if way.step > 0 else (begin - bound, -way.step)
+    if way.compare == "ne":
+        return left // step if left > 0 and left % step == 0 else None
+    number = max(1, -(-(left + (way.compare in ("le", "ge"))) // step))
+    return number if least <= begin + number * way.step < least + (1 << bits) else None
