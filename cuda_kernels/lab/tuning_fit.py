@@ -203,10 +203,10 @@ def main(arguments=None):
     return 0
 
 
-def _print_worst(measured, rates, many=20):
+def _print_worst(measured, rates):
     """Prints the products where choosing by estimates with these rates costs most."""
     chosen, cost = measured.choices(measured.estimated(rates))
-    for i in np.argsort(-cost)[:many]:
+    for i in np.argsort(-cost)[:20]:
         number = measured.product[chosen[i]]
         of_product = np.flatnonzero(measured.product == number)
         best = of_product[np.argmin(measured.times[of_product])]

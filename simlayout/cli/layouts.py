@@ -113,7 +113,7 @@ def _better_layout(access):
     return better_layout(access)
 
 
-def _better(access, better):
+def _better(better):
     """The lines of `check` about a better layout, or about none."""
     if better is None:
         return "no swizzle or padding was found at once: `simlayout search` looks further, for several accesses together"
@@ -156,7 +156,7 @@ def _table(access, lanes, analysis, better):
         lines.append(field("first", first_conflict(access, analysis)))
     lines.append(field("exact", "yes" if analysis.exact else f"not known exactly: {analysis.caveat}"))
     lines.append(field("provenance", analysis.provenance))
-    return "\n".join([*lines, *([field("better", _better(access, better))] if excess else [])])
+    return "\n".join([*lines, *([field("better", _better(better))] if excess else [])])
 
 
 def first_conflict(access, analysis):

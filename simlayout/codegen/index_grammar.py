@@ -267,13 +267,13 @@ class _Reader:
         if self.is_type(token):
             self.types()
             self.require("(")
-            return self.closed(self.value(), token)
+            return self.closed(self.value())
         self.at += 1
         if token.text == "static_cast" and self.accept("<"):
             self.types()
             self.require(">")
             self.require("(")
-            return self.closed(self.value(), token)
+            return self.closed(self.value())
         return self.variable(token)
 
     def in_parentheses(self, opening):
@@ -285,9 +285,9 @@ class _Reader:
                 return self.single(self.unary(), opening.column)
             self.at = before
         values = self.values()
-        return self.closed(values[0] if len(values) == 1 and self.tokens[self.at - 1].text != "," else values, opening)
+        return self.closed(values[0] if len(values) == 1 and self.tokens[self.at - 1].text != "," else values)
 
-    def closed(self, value, opening):
+    def closed(self, value):
         if not self.accept(")"):
             self.expected("an operator or ')'")
         return value

@@ -36,12 +36,12 @@ def answer(state, sources=NONE):
     work = works[shown]
     index = min(state.index, len(work.analysis) - 1)
     seen = {**state.as_dict(), "shown": shown, "index": index}
-    return {"state": seen, "accesses": [_access(state, *both) for both in zip(works, pinned or [None] * len(works))],
+    return {"state": seen, "accesses": [_access(*both) for both in zip(works, pinned or [None] * len(works))],
             **_shared(state, work, shown), "instruction": _instruction(work, index),
             "before": pinned and _before(pinned[shown], index)}
 
 
-def _access(state, work, pinned):
+def _access(work, pinned):
     """A row of the table of accesses."""
     access = work.access
     threads, warp = access.domain["tid"], work.analysis.arch.lanes

@@ -7,7 +7,7 @@ e2m1 in kind::mxf4 and mxf4nvf4, and they differ in rare cases; those are refuse
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -166,12 +166,13 @@ def narrow_mma(kind: str, a: ArrayLike, b: ArrayLike, c: ArrayLike | None = None
     row, rules = kind_of(kind), NARROW_RULES.get(kind_of(kind).name)
     if rules is None:
         raise InstructionError(f"kind::{row.name} is not one of narrow floats: `mma` has f16, bf16, tf32 and integers")
-    a, b, c, scale_a, scale_b = _checked(row, a, b, c, scale_a, scale_b, types, d, scale)
+    a, b, c = _operands(row, a, b, c, types, d)
+    scales = _scales(row, a, b, scale_a, scale_b, scale)
     chosen = [r for r in rules if source is None or r.source.text.startswith(source)]
     if not chosen:
         raise InstructionError(f"no source {source!r} of kind::{row.name}; there are "
                                f"{', '.join(r.source.text.split(',')[0] for r in rules)}")
-    results = [_chain(row, r, a, b, c, scale_a, scale_b, types, d, scale) for r in chosen]
+    results = [_chain(row.k, partial(_instruction, r, types, d, scale), a, b, c, scales) for r in chosen]
     _agree(row, chosen, results)
     return results[0]
 
@@ -188,58 +189,60 @@ def _agree(row, chosen, results):
                                    "differ, so the result is not established: name one with source=")
 
 
-def _checked(row: Kind, a, b, c, scale_a, scale_b, types, d, scale):
-    """The operands as arrays; InstructionError for what does not fit."""
-    def fail(text):
-        raise InstructionError(f"tcgen05.mma.kind::{row.name}: {text}")
-
+def _operands(row: Kind, a, b, c, types, d):
+    """a, b and c as arrays; InstructionError for what does not fit."""
     if not isinstance(types, tuple | list) or len(types) != 2:
-        fail(f"types are those of A and B, as in ('e4m3', 'e2m1'), not {types!r}")
+        _fail(row, f"types are those of A and B, as in ('e4m3', 'e2m1'), not {types!r}")
     for letter, name in zip("AB", types, strict=True):
         if not isinstance(name, str) or name not in dict(row.formats):
-            fail(f"no {letter} of {name}; it has {', '.join(t for t, _ in row.formats)}")
+            _fail(row, f"no {letter} of {name}; it has {', '.join(t for t, _ in row.formats)}")
     if d not in dict(row.results):
-        fail(f"no D of {d}; it has {', '.join(t for t, _ in row.results)}")
+        _fail(row, f"no D of {d}; it has {', '.join(t for t, _ in row.results)}")
     a, b = np.asarray(a), np.asarray(b)
     if a.dtype != np.uint8 or b.dtype != np.uint8 or a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0]:
-        fail(f"a is uint8 [M, K], b uint8 [K, N], not {a.dtype} {list(a.shape)} and {b.dtype} {list(b.shape)}")
+        _fail(row, f"a is uint8 [M, K], b uint8 [K, N], not {a.dtype} {list(a.shape)} and {b.dtype} {list(b.shape)}")
     if not a.shape[1] or a.shape[1] % row.k:
-        fail(f"K is a multiple of {row.k}, not {a.shape[1]}")
+        _fail(row, f"K is a multiple of {row.k}, not {a.shape[1]}")
     number = np.float16 if d == "f16" else np.float32
     c = np.zeros((len(a), b.shape[1]), number) if c is None else np.asarray(c)
     if c.dtype != number or c.shape != (len(a), b.shape[1]):
-        fail(f"c is {np.dtype(number)} {[len(a), b.shape[1]]}, not {c.dtype} {list(c.shape)}")
+        _fail(row, f"c is {np.dtype(number)} {[len(a), b.shape[1]]}, not {c.dtype} {list(c.shape)}")
+    return a, b, c
+
+
+def _scales(row: Kind, a, b, scale_a, scale_b, scale):
+    """The scale factors of every element of a and of b, as bits, None for a kind without them; InstructionError as above."""
     if not row.scaled:
         if scale_a is not None or scale_b is not None:
-            fail("it has no scale factors")
-        return a, b, c, None, None
+            _fail(row, "it has no scale factors")
+        return None
     if scale not in dict(row.scales):
-        fail(f"no scale factors of {scale}; it has {', '.join(s for s, _ in row.scales)}")
+        _fail(row, f"no scale factors of {scale}; it has {', '.join(s for s, _ in row.scales)}")
     scale_a, scale_b = (np.asarray(s, np.uint8) if s is not None else np.zeros((0, 0), np.uint8) for s in (scale_a, scale_b))
     vectors = [v for v, _ in row.vectors if scale != "ue4m3" or v == 16]
-    shapes = [((len(a), a.shape[1] // v), (a.shape[1] // v, b.shape[1])) for v in vectors]
-    if (scale_a.shape, scale_b.shape) not in shapes:
+    shapes = {((len(a), a.shape[1] // v), (a.shape[1] // v, b.shape[1])): v for v in vectors}
+    vector = shapes.get((scale_a.shape, scale_b.shape))
+    if vector is None:
         wanted = " or ".join(f"{list(one)} and {list(other)}" for one, other in shapes)
-        fail(f"scale factors of {scale} are {wanted}, not {list(scale_a.shape)} and {list(scale_b.shape)}")
-    return a, b, c, scale_a, scale_b
+        _fail(row, f"scale factors of {scale} are {wanted}, not {list(scale_a.shape)} and {list(scale_b.shape)}")
+    return scale_a.repeat(vector, axis=1), scale_b.repeat(vector, axis=0)
 
 
-def _chain(row, rule, a, b, c, scale_a, scale_b, types, d, scale):
-    """d after every instruction along K."""
+def _fail(row, text):
+    raise InstructionError(f"tcgen05.mma.kind::{row.name}: {text}")
+
+
+def _chain(k, instruction, a, b, c, scales):
+    """d after every instruction along K, of k elements each."""
     with np.errstate(all="ignore"):
-        for start in range(0, a.shape[1], row.k):
-            part = slice(start, start + row.k)
-            scales = None
-            if scale_a is not None:
-                vector = a.shape[1] // scale_a.shape[1]
-                of_k = np.arange(start, start + row.k) // vector
-                scales = scale_a[:, of_k], scale_b[of_k]
-            c = _instruction(rule, a[:, part], b[part], c, scales, types, d, scale)
+        for start in range(0, a.shape[1], k):
+            part = slice(start, start + k)
+            c = instruction(a[:, part], b[part], c, scales and (scales[0][:, part], scales[1][part]))
     return c
 
 
-def _instruction(rule, a, b, c, scales, types, d, scale):
-    """d of one instruction. scales: (of every element of a, of every element of b) or None."""
+def _instruction(rule, types, d, scale, a, b, c, scales):
+    """d of one instruction. scales: as of `_scales`."""
     (x, x_exponents), (y, y_exponents) = (tuple(t[bits] for t in _table(name)) for name, bits in zip(types, (a, b)))
     products, exponents = x[:, :, None] * y[None], x_exponents[:, :, None] + y_exponents[None]
     shifts = np.zeros_like(exponents)

@@ -129,21 +129,7 @@ class Decisions(Lanes):
         if twin is not None:
             frame = sys._getframe(1)
             self.site, self.doing = (frame.f_code.co_filename, frame.f_lineno), function
-            if not self.converged and getattr(function, "converged", False):
-                self.require_convergence(getattr(function, "name", "this instruction"))
-            kinds = getattr(function, "operands", None)
-            if kinds is None or named:
-                return twin(self, *args, **named)
-            if len(kinds) == len(args):
-                args = operands(kinds, args, self.active)
-            try:
-                result = twin(self, *args)
-            except (AttributeError, TypeError) as error:
-                fault = _fault_of(function, args, error)
-                if not fault:
-                    raise
-                raise MachineError(f"{getattr(function, 'name', 'this instruction')} takes {fault}") from None
-            return results(function.results, result) if function.results else result
+            return self._instruction(function, twin, args, named)
         if isinstance(function, _BUILT_IN):
             return _BUILTINS.get(function, _as_it_is)(self, function, args, named)
         scalar = getattr(function, "casts_to", None)
@@ -151,20 +137,43 @@ class Decisions(Lanes):
             return scalar_cast(self, scalar, *args)
         plain = getattr(function, "py_func", function)   # what numba.cuda.jit wraps
         if isinstance(plain, FunctionType):
-            if plain in self.inside:
-                raise MachineError(f"{plain.__name__} calls itself, which Numba does not compile for a GPU: write a loop")
-            frame, outer = sys._getframe(1), self.caller
-            self.caller = frame.f_code.co_filename, frame.f_lineno, outer
-            self.inside.append(plain)
-            result = device_function(plain, args, named)(self, *args, **named)
-            self.inside.pop()
-            self.caller = outer
+            result = self._device_function(plain, args, named, sys._getframe(1))
         else:
             result = function(*args, **named)
         name = getattr(function, "access_name", None)
         if name is None:
             return result
         return tag(result, name, self.elements and self.elements.marks(name, args))
+
+    def _instruction(self, function, twin, args, named):
+        """What the twin of an instruction gives."""
+        if not self.converged and getattr(function, "converged", False):
+            self.require_convergence(getattr(function, "name", "this instruction"))
+        kinds = getattr(function, "operands", None)
+        if kinds is None or named:
+            return twin(self, *args, **named)
+        if len(kinds) == len(args):
+            args = operands(kinds, args, self.active)
+        try:
+            result = twin(self, *args)
+        except (AttributeError, TypeError) as error:
+            fault = _fault_of(function, args, error)
+            if not fault:
+                raise
+            raise MachineError(f"{getattr(function, 'name', 'this instruction')} takes {fault}") from None
+        return results(function.results, result) if function.results else result
+
+    def _device_function(self, plain, args, named, frame):
+        """What a device function gives, which the kernel's code calls from a frame."""
+        if plain in self.inside:
+            raise MachineError(f"{plain.__name__} calls itself, which Numba does not compile for a GPU: write a loop")
+        outer = self.caller
+        self.caller = frame.f_code.co_filename, frame.f_lineno, outer
+        self.inside.append(plain)
+        result = device_function(plain, args, named)(self, *args, **named)
+        self.inside.pop()
+        self.caller = outer
+        return result
 
     def put(self, target: Any, key: Any, value: Any) -> None:
         """`target[key] = value` in the active lanes. (A RegisterArray sees to that itself.)"""

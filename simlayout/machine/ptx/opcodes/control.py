@@ -159,53 +159,64 @@ def trap(instruction, names):
 
 def call(instruction, names):
     """call: of a function of the module, of one of the runtime's, or of an address (PTX ISA: call)."""
-    returns, callee, arguments, *table = instruction.operands
+    returns, callee, arguments, *_ = instruction.operands
     returns, arguments = returns.operands, arguments.operands
-    lowering, module = names.lowering, names.lowering.module
-    if isinstance(callee, syntax.Symbol):
-        function = module.functions.get(callee.name)
-        if function is None or function.body is None:
-            if callee.name not in BUILTINS:
-                raise MachineError(lacking.called(callee.name) or
-                                   f"{callee.name} has no body in this module: link it (nvcc -rdc=false); "
-                                   f"of the runtime's functions the machine has {', '.join(BUILTINS)}")
-            return BUILTINS[callee.name](names, returns, arguments)
-        _check_call(function, arguments, returns)
-        target = known = lowering.names[callee.name]
-        chosen = None
+    if not isinstance(callee, syntax.Symbol):
+        return _call_at(names.register(callee), names.lowering, _Passed(names, arguments, returns))
+    function = names.lowering.module.functions.get(callee.name)
+    if function is None or function.body is None:
+        if callee.name not in BUILTINS:
+            raise MachineError(lacking.called(callee.name) or
+                               f"{callee.name} has no body in this module: link it (nvcc -rdc=false); "
+                               f"of the runtime's functions the machine has {', '.join(BUILTINS)}")
+        return BUILTINS[callee.name](names, returns, arguments)
+    _check_call(function, arguments, returns)
+    passed, known = _Passed(names, arguments, returns), names.lowering.names[callee.name]
+    jump = Call(lambda warp, active: [(active, known)], passed.give, None, known)
+    return [{"jump": jump, "moves": lambda: passed.given(known)},
+            {"run": lambda warp: passed.take(warp, warp.active, known), "moves": lambda: passed.taken(known)}]
 
-        def callees(warp, active):
-            return [(active, target)]
-    else:
-        row, chosen, known = names.register(callee), lowering.new_row(), None
 
-        def callees(warp, active):
-            held = warp.rows[row]
-            return [(active & (held == at), lowering.function_at(at)) for at in np.unique(held[active]).tolist()]
+def _call_at(row, lowering, passed):
+    """A call of the functions whose addresses a row has; another row keeps them, to take the results."""
+    chosen = lowering.new_row()
 
-    given, wanted = ([_place(names, operand) for operand in operands] for operands in (arguments, returns))
-
-    def pass_on(warp, lanes, function):
-        _check_call(function.function, arguments, returns)
-        for source, parameter in zip(given, function.function.parameters, strict=True):
-            _copy(warp, lanes, source, _place(function, parameter))
+    def functions(warp, row, active):
+        held = warp.rows[row]
+        return [(active & (held == at), lowering.function_at(at)) for at in np.unique(held[active]).tolist()]
 
     def take(warp):
-        held = None if chosen is None else warp.rows[chosen]
-        for address in (None,) if chosen is None else np.unique(held[warp.active]).tolist():
-            function = target if chosen is None else lowering.function_at(address)
-            lanes = warp.active if chosen is None else warp.active & (held == address)
-            for to, result in zip(wanted, function.function.returns, strict=False):
-                _copy(warp, lanes, _place(function, result), to)
+        for lanes, function in functions(warp, chosen, warp.active):
+            passed.take(warp, lanes, function)
 
-    def passed():
-        return [(source, _place(target, parameter)) for source, parameter in zip(given, target.function.parameters)]
+    return [{"jump": Call(lambda warp, active: functions(warp, row, active), passed.give, chosen)}, {"run": take}]
 
-    def taken():
-        return [(_place(target, result), to) for to, result in zip(wanted, target.function.returns)]
 
-    calls = {"jump": Call(callees, pass_on, chosen, known)}
-    return [calls, {"run": take}] if known is None else [calls | {"moves": passed}, {"run": take, "moves": taken}]
+class _Passed:
+    """What a call passes to a function, and takes from it."""
+
+    def __init__(self, names, arguments, returns):
+        self._operands = arguments, returns
+        self._given, self._wanted = ([_place(names, operand) for operand in operands] for operands in self._operands)
+
+    def given(self, function):
+        """[(where an argument is, where the function of these Names has it)]."""
+        return [(source, _place(function, to)) for source, to in zip(self._given, function.function.parameters)]
+
+    def taken(self, function):
+        """[(where it has a result, where that goes)]."""
+        return [(_place(function, result), to) for to, result in zip(self._wanted, function.function.returns)]
+
+    def give(self, warp, lanes, function):
+        """Lanes pass their arguments on."""
+        _check_call(function.function, *self._operands)
+        for source, target in self.given(function):
+            _copy(warp, lanes, source, target)
+
+    def take(self, warp, lanes, function):
+        """Lanes take their results."""
+        for source, target in self.taken(function):
+            _copy(warp, lanes, source, target)
 
 
 def _check_call(function, arguments, returns):

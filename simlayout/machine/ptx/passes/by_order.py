@@ -116,15 +116,15 @@ class _Spread:
                 if how := made if one.guard is None else max(before, made):
                     self._how[name] = how
             if one.opcode in ("ret", "exit") and one.guard is not None and under:
-                self._decides(block, [block, *self._flow.after[block]], set(), under)
+                self._decides([block, *self._flow.after[block]], set(), under)
         self._behind[block] = self._how
         last = self._flow.blocks[block][-1] if self._flow.blocks[block] else None
         if last is not None and last.opcode in ("bra", "brx"):
             how = _predicate(self._of(registers_in((last.guard,) if last.opcode == "bra" else last.operands)))
             if how:
-                self._decides(block, self._flow.after[block], self._flow.always_behind[block], how)
+                self._decides(self._flow.after[block], self._flow.always_behind[block], how)
 
-    def _decides(self, block, ways, meets, how):
+    def _decides(self, ways, meets, how):
         todo, seen = [*ways], set()
         while todo:
             at = todo.pop()
