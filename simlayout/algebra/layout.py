@@ -188,7 +188,8 @@ class Layout:
 
 
 def byte_address(layout: IndexFunction, *coordinate: Coordinate, dtype: AnyDType, base: Index = 0) -> Index:
-    """The byte address of a coordinate under any index function: base (bytes) + offset * the bytes of one element.
+    """The byte address of a coordinate under any index function: base (bytes) + offset * the bytes of one element, of type
+    dtype. LayoutError for arrays of coordinates some of whose addresses are beyond 64 bits.
 
     >>> byte_address(Layout((16, 64), (64, 1)), 2, 8, dtype="f16")
     272

@@ -42,6 +42,10 @@ def complement(layout: Layout, cotarget: Shape = 1) -> Layout:
 def logical_divide(layout: Layout, tiler: Layout | Shape) -> Layout:
     """The layout with each tiled mode split into (the tile, the tiles): ((tile, rest), ...).
 
+    tiler: the size of a tile, or a Layout of its elements; or a tuple of these, one for each of the first modes. Where a tile
+    does not divide a mode, the last one ends beyond it, as in CuTe. Raises LayoutError as `composition` does, and for more
+    tilers than modes.
+
     >>> print(logical_divide(Layout((4, 2, 3), (2, 1, 8)), Layout(4, 2)))
     ((2,2),(2,3)):((4,1),(2,8))
     >>> print(logical_divide(Layout((16, 64), (64, 1)), (8, 32)))
@@ -58,7 +62,8 @@ def logical_divide(layout: Layout, tiler: Layout | Shape) -> Layout:
 
 
 def zipped_divide(layout: Layout, tiler: Layout | Shape) -> Layout:
-    """The layout as (all that is inside a tile, which tile): two modes, however many the tiler has.
+    """The layout as (all that is inside a tile, which tile): two modes, however many the tiler has. tiler, errors: as of
+    `logical_divide`.
 
     >>> print(zipped_divide(Layout((16, 64), (64, 1)), (8, 32)))
     ((8,32),(2,2)):((64,1),(512,32))
@@ -67,7 +72,7 @@ def zipped_divide(layout: Layout, tiler: Layout | Shape) -> Layout:
 
 
 def tiled_divide(layout: Layout, tiler: Layout | Shape) -> Layout:
-    """The layout as (all that is inside a tile, tile index 0, tile index 1, ...).
+    """The layout as (all that is inside a tile, tile index 0, tile index 1, ...). tiler, errors: as of `logical_divide`.
 
     >>> print(tiled_divide(Layout((16, 64), (64, 1)), (8, 32)))
     ((8,32),2,2):((64,1),512,32)
@@ -89,7 +94,7 @@ def logical_product(block: Layout, tiler: Layout | Shape) -> Layout:
     """The block repeated as the tiler says: (the block, the repetitions), which lie where the block leaves room.
 
     A tuple repeats mode by mode, and then each mode is a product of its own: the blocks of two modes may collide
-    unless the block's other modes are accounted for, as in CuTe.
+    unless the block's other modes are accounted for, as in CuTe. tiler, errors: as of `logical_divide`.
 
     >>> print(logical_product(Layout((2, 2), (4, 1)), Layout(6)))
     ((2,2),(2,3)):((4,1),(2,8))
