@@ -7,22 +7,18 @@ the instruction that kernels use (`cuda_kernels.intrinsics.mma_sync`, `mma_sp` w
 must be equal, except that an f64 NaN need only be a NaN. Exit status 1 if any result differs.
 """
 
-import io
-import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
-from cuda_kernels.bench.command import ended_by, recording_parser_of, where_and_when
+from cuda_kernels.bench.command import ended_by
 from cuda_kernels.conformance.mma_cases import classes, stored_part, tiles
+from cuda_kernels.conformance.products import check_gpu, ended, pack, parser_with, raw, selected, unpack
 from cuda_kernels.intrinsics import ctaid_x, tid_x, u64
 from cuda_kernels.intrinsics.instruction import Instruction, taking
 from cuda_kernels.intrinsics.mma import mma_sp, mma_sync
-from cuda_kernels.run.device import gpu_problem
 from simlayout.algebra.dtypes import TYPES
-from simlayout.errors import DeviceError, SimlayoutError
-from simlayout.files import write_whole
 from simlayout.hardware import MMAS, SPARSE_MMAS, fragment, metadata_registers
 from simlayout.hardware.tables.arch import LANES
 from simlayout.numerics import mma, rule, tensor_op
@@ -109,32 +105,6 @@ def _selector(name):
     return SPARSE_MMAS[name].selectors - 1
 
 
-def raw(x):
-    """Stored elements as unsigned integers of their bits."""
-    return x.view(np.dtype(f"uint{8 * x.dtype.itemsize}"))
-
-
-def pack(name, operand, matrices):
-    """Matrices [tiles, rows, cols] as the registers of a warp each, lane after lane: uint8 [tiles, bytes]."""
-    f = fragment(name, operand)
-    row, col = np.moveaxis(f.coordinates(), -1, 0)
-    elements = np.ascontiguousarray(raw(matrices)[:, row, col])                          # [tiles, lanes, values]
-    bits = 32 // f.per_register
-    if bits < 8:                                                                      # the first is in the lowest bits
-        parts = (elements & (1 << bits) - 1).reshape(*elements.shape[:2], -1, 8 // bits)
-        elements = (parts << np.arange(0, 8, bits, dtype=np.uint8)).sum(axis=-1).astype(np.uint8)
-    return elements.view(np.uint8).reshape(len(matrices), -1)
-
-
-def unpack(name, registers, dtype):
-    """D of the registers of warps, [tiles, rows, cols]."""
-    f = fragment(name, "D")
-    row, col = np.moveaxis(f.coordinates(), -1, 0)
-    d = np.empty((len(registers), *f.shape), dtype)
-    d[:, row, col] = registers.view(dtype).reshape(-1, f.lanes, f.values)
-    return d
-
-
 def run_probe(name, a, b, c, metadata=None, gpu=True):
     """d of an instruction on tiles of stored elements, by the kernel: on the GPU, or on the CPU machine. metadata: of
     mma.sp, nibbles [tiles, m, groups]."""
@@ -209,53 +179,12 @@ def counts(names, outputs):
     return {n: max(int(-(-share * weights[n] // (op.m * op.n))), len(classes(n))) for n, op in ops.items()}
 
 
-def selected(only, known=NAMES, where="MMAS and SPARSE_MMAS in simlayout.hardware"):
-    """Those of the known names that contain one of the texts (all without any). Raises SimlayoutError if there is none;
-    where: the known ones are listed."""
-    names = [n for n in known if not only or any(text in n for text in only)]
-    if not names:
-        raise SimlayoutError(f"no mma has {' or '.join(only)} in its name; the names are those of {where}")
-    return names
-
-
-def parser_with(module, doc, many, what, kept):
-    """The parser of a comparison of products. many: the option that says how many, and its default; kept: by --record."""
-    option, default = many
-    parser = recording_parser_of(module, doc)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument(option, type=int, default=default, help=f"{what} (default: {default})")
-    parser.add_argument("--only", nargs="+", default=[], help="only instructions whose name contains one of these")
-    parser.add_argument("--cpu", action="store_true", help="run the kernels on the CPU machine")
-    parser.add_argument("--record", help=f"write {kept}, with what was found, to this .npz")
-    return parser
-
-
-def check_gpu(options):
-    """Raises DeviceError where there is no GPU, and none was to do without."""
-    if not options.cpu and gpu_problem():
-        raise DeviceError(f"{gpu_problem()}; --cpu runs the same kernels on the CPU machine")
-
-
-def ended(module, arguments, options, rows, arrays, counted="instructions"):
-    """Prints the sums of Rows, writes what the options ask for, and returns the exit status. counted: what a Row is of."""
-    wrong = sum(r.wrong for r in rows)
-    print(f"{len(rows)} {counted}, {sum(r.outputs for r in rows):,} outputs, {wrong:,} wrong")
-    if options.json:
-        head = {} if options.cpu else where_and_when(module, arguments)
-        write_whole(options.json, json.dumps({**head, "seed": options.seed, "rows": [asdict(r) for r in rows]}, indent=1))
-    if options.record:
-        file = io.BytesIO()
-        np.savez_compressed(file, **arrays)
-        write_whole(options.record, file.getvalue())
-    return 1 if wrong else 0
-
-
 def main(arguments=None):
     """Prints the table; returns the exit status."""
     module = "cuda_kernels.conformance.mma"
     options = parser_with(module, __doc__, ("--outputs", 1_000_000), "elements of D in all",
                           "one tile of every class").parse_args(arguments)
-    names = selected(options.only)
+    names = selected(options.only, NAMES, "MMAS and SPARSE_MMAS in simlayout.hardware")
     check_gpu(options)
     rows, arrays = measure(counts(names, options.outputs), options.seed, not options.cpu, bool(options.record))
     return ended(module, arguments, options, rows, arrays)

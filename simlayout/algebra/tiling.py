@@ -42,9 +42,9 @@ def complement(layout: Layout, cotarget: Shape = 1) -> Layout:
 def logical_divide(layout: Layout, tiler: Layout | Shape) -> Layout:
     """The layout with each tiled mode split into (the tile, the tiles): ((tile, rest), ...).
 
-    tiler: the size of a tile, or a Layout of its elements; or a tuple of these, one for each of the first modes. Where a tile
-    does not divide a mode, the last one ends beyond it, as in CuTe. Raises LayoutError as `composition` does, and for more
-    tilers than modes.
+    tiler: the size of a tile, or a Layout of its elements; or a tuple of these, one for each of the first modes. Where a
+    tile does not divide a mode, the last one ends beyond it, as in CuTe. Raises LayoutError as `composition` does, and for
+    more tilers than modes.
 
     >>> print(logical_divide(Layout((4, 2, 3), (2, 1, 8)), Layout(4, 2)))
     ((2,2),(2,3)):((4,1),(2,8))

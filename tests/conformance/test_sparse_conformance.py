@@ -8,6 +8,7 @@ from places import DATA
 from tiers import sweep_but
 
 from cuda_kernels.conformance import mma as check
+from cuda_kernels.conformance import products
 from cuda_kernels.conformance.fragments import wgmma_sp
 from cuda_kernels.conformance.mma_cases import classes, stored_part, tiles
 from cuda_kernels.intrinsics import mma_sp
@@ -53,7 +54,7 @@ def test_every_recorded_result_of_wgmma_sp_is_predicted_bit_for_bit():
             op = tensor_op(name)
             a, b, c, metadata, d = (data[f"{name}/{word}"] for word in ("a", "b", "c", "metadata", "d"))
             a, b, c = (x.view(TYPES[kind].plain) for x, kind in ((a, op.a), (b, op.b), (c, op.c)))
-            assert np.array_equal(check.raw(mma(name, a, b, c, metadata=metadata)), d), name
+            assert np.array_equal(products.raw(mma(name, a, b, c, metadata=metadata)), d), name
             outputs += d.size
     assert names == [name for name in SPARSE_WGMMA if tensor_op(name).n == 8] and outputs > 15_000
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from cuda_kernels.bench.command import ended_by
-from cuda_kernels.conformance.mma import check_gpu, ended, pack, parser_with, raw, selected, unpack
 from cuda_kernels.conformance.mma_cases import classes, stored_part, tiles
+from cuda_kernels.conformance.products import check_gpu, ended, pack, parser_with, raw, selected, unpack
 from simlayout.algebra.dtypes import TYPES
 from simlayout.hardware import Descriptor, fragment, metadata_registers, operand_addresses, sparse_mma
 from simlayout.numerics import mma, tensor_op
