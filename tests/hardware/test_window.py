@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiers import given_few
 
+from cuda_kernels.kernels.hopper.proofs import prove_windows
 from cuda_kernels.kernels.hopper.window import WINDOW, in_window
-from cuda_kernels.kernels.hopper.window_proof import prove_windows
 from simlayout.errors import AddressError
 from simlayout.hardware.matrix.tma import TensorMap
 from simlayout.hardware.matrix.window import Window

@@ -9,13 +9,13 @@ from epilogue_kit import CASES, EVERY, asked, finished, sums
 from hypothesis import strategies as st
 from tiers import given_few, sweep_but
 
-from cuda_kernels.kernels.hopper import epilogue_proof
+from cuda_kernels.kernels.hopper import proofs
 from cuda_kernels.kernels.hopper.activations import ACTIVATIONS
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.kernels.hopper.epilogue import EPILOGUES
-from cuda_kernels.kernels.hopper.epilogue_proof import prove_reads
 from cuda_kernels.kernels.hopper.finishing import Added
 from cuda_kernels.kernels.hopper.kernel import kernel_of
+from cuda_kernels.kernels.hopper.proofs import prove_reads
 from cuda_kernels.run.runner import run
 from simlayout import machine
 from simlayout.errors import SimlayoutError, VerificationError
@@ -150,7 +150,7 @@ def test_each_element_is_proved_to_be_read_where_c_has_it_and_a_wrong_place_is_f
     config = Hopper(**options, epilogue=epilogue)
     assert prove_reads(config).claims[1] == "nothing of a row or column that C lacks"
     name = "make_read_like" if "residual" in epilogue else "make_add_bias"
-    right = getattr(epilogue_proof, name)
+    right = getattr(proofs, name)
 
     def moved(config, one, pair, *rest):
         return right(config, lambda at, there: one(at + 2, there), lambda at, there: pair(at + 4, there), *rest)
@@ -159,6 +159,6 @@ def test_each_element_is_proved_to_be_read_where_c_has_it_and_a_wrong_place_is_f
         return right(config, lambda at, there: one(at, 1), lambda at, there: pair(at, 1), *rest)
 
     for wrong in (moved, always):
-        monkeypatch.setattr(epilogue_proof, name, wrong)
+        monkeypatch.setattr(proofs, name, wrong)
         with pytest.raises(VerificationError, match="thread .* reads byte"):
             prove_reads(config)

@@ -8,12 +8,11 @@ import numpy as np
 from cuda_kernels.kernels.hopper.accesses import EXCHANGE, emitted_function, predict, store_access, tiles_of
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.kernels.hopper.epilogue import EPILOGUES
-from cuda_kernels.kernels.hopper.epilogue_proof import prove_reads
 from cuda_kernels.kernels.hopper.mma_tma_plan import make_plan
 from cuda_kernels.kernels.hopper.parts import make_load
+from cuda_kernels.kernels.hopper.proofs import prove_reads, prove_windows
 from cuda_kernels.kernels.hopper.scales import column_scales, grains_of, scales_of_stage
 from cuda_kernels.kernels.hopper.slices import owned_at_most, owners
-from cuda_kernels.kernels.hopper.window_proof import prove_windows
 from cuda_kernels.kernels.kernel import check_as_emitted
 from simlayout.hardware.matrix.tma import TensorMap
 from simlayout.hardware.matrix.wgmma import operand_wavefronts
