@@ -1,5 +1,5 @@
-"""What is proved of the kernels' own code, by running it: that an epilogue reads what it should (its reads note what they are
-asked for), and that a box of the window over the rows of groups has the rows that it should."""
+"""What is proved of the kernels' own code by running it: that an epilogue reads what it should, by reads that note what they
+are asked for, and that a box of the window over the rows of groups has the rows that it should."""
 
 import numpy as np
 
