@@ -226,28 +226,18 @@ def op_of(product):
 
 def multiplied(chain, c, cta):
     """c plus the products of a chain of equal wgmma, [64, N]; c None: zeros."""
-    from simlayout.numerics.arithmetic import compute
+    from simlayout.hardware import metadata_nibbles
+    from simlayout.numerics.product import multiplied as added_up
     from simlayout.numerics.rules import rule
 
-    op = op_of(chain[0])
+    op, metadata = op_of(chain[0]), None
+    a = np.concatenate([_a_of(p, op, cta) for p in chain])
+    b = np.concatenate([_read(p.b, op.n, op.k, op.b, p.trans[1], cta) for p in chain])
     if op.sparse:
-        return _multiplied_sparse(chain, c, op, cta)
-    a = np.stack([_a_of(p, op, cta) for p in chain])
-    b = np.stack([_read(p.b, op.n, op.k, op.b, p.trans[1], cta) for p in chain])
+        nibbles = [metadata_nibbles(op.name, np.concatenate(p.metadata), p.selector) for p in chain]
+        metadata = np.concatenate(nibbles, axis=-1)
     c = np.zeros((64, op.n), TYPES[op.d].plain) if c is None else c
-    return compute(op, rule(op.name), a[:, :, None], b[:, :, None], c[None])[0]
-
-
-def _multiplied_sparse(chain, c, op, cta):
-    """`multiplied` of a chain of equal wgmma.sp."""
-    from simlayout.hardware import metadata_nibbles
-    from simlayout.numerics import mma
-
-    for p in chain:
-        a, b = _a_of(p, op, cta).T, _read(p.b, op.n, op.k, op.b, p.trans[1], cta)
-        metadata = metadata_nibbles(op.name, np.concatenate(p.metadata), p.selector)
-        c = mma(op.name, a.view(TYPES[op.a].plain), b.view(TYPES[op.b].plain), c, metadata=metadata)
-    return c
+    return added_up(op, rule(op.name), a.T, b, c, metadata)
 
 
 def _a_of(product, op, cta):
