@@ -96,10 +96,10 @@ def tile_of_text(options, lanes=()):
     return layout, loops
 
 
-def read_tile(text, dtype):
+def read_tile(text, domain=None, dtype="f16"):
     """`tile`, whose error about sizes that are missing names the option that gives them."""
     try:
-        return tile(text, dtype=dtype)
+        return tile(text, domain, dtype)
     except SizesError as error:
         sizes = " ".join(f"{name}={size}" for name, size in error.sizes.items())
         raise SizesError(error.text, error.sizes, f"add --domain {sizes}") from None
