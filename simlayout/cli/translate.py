@@ -122,6 +122,17 @@ def run_equal(options):
         plain = Layout.row_major(*domain.values())
         left, right = (side @ plain if isinstance(side, Layer) and not hasattr(side, "shape") else side
                        for side in (left, right))
+    names = ("x",) if _coordinates(left, right, domain) == 1 else NAMES
+    equivalence = equivalent(left, right, domain or None, names)
+    tell(options.json, {"left": text_of(left), "right": text_of(right), "domain": equivalence.domain,
+                        "equal": equivalence.equal, "how": equivalence.how,
+                        "counterexample": equivalence.counterexample}, fit(str(equivalence)))
+    return 0 if equivalence else 1
+
+
+def _coordinates(left, right, domain):
+    """How many coordinates two index functions are compared in. Raises LayoutError where that is not known, or one of them
+    takes another number."""
     shapes = [mode_sizes(side) for side in (left, right)]
     modes = max((len(sizes) for sizes in shapes if sizes), default=1)
     if not domain and not any(shapes) and not all(isinstance(side, F2Map) for side in (left, right)):
@@ -132,11 +143,7 @@ def run_equal(options):
     for side in (left, right):
         if isinstance(side, Layer) and not hasattr(side, "shape") and coordinates != 1:
             raise LayoutError(f"{side} takes one offset, not {coordinates} coordinates: compose it with a layout")
-    equivalence = equivalent(left, right, domain or None, ("x",) if coordinates == 1 else NAMES)
-    tell(options.json, {"left": text_of(left), "right": text_of(right), "domain": equivalence.domain,
-                        "equal": equivalence.equal, "how": equivalence.how,
-                        "counterexample": equivalence.counterexample}, fit(str(equivalence)))
-    return 0 if equivalence else 1
+    return coordinates
 
 
 def _sides(bodies, names, columns, dtype):

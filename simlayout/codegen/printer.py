@@ -89,39 +89,36 @@ TAUGHT = _Language("//", "", "", False, taught=True)
 
 
 def _render(x, names, language):
-    """The text of one node; operands that have a name are written by it, compound operands in parentheses."""
-    def operand(a, shifted=False):
-        if isinstance(a, int):
-            return language.literal(a, shifted)
-        if a in names:
-            return names[a]
-        return a.args[0] if a.op == "var" else f"({_render(a, names, language)})"
-
+    """The text of one node."""
     if x.op == "var":
         return x.args[0]
-    if x.op != "sum":
-        symbol = _INFIX[x.op]
-        first, *rest = x.args
-        if language.taught and _is_quotient(x) and symbol in (">>", "&"):
-            symbol, rest = ("//", [1 << rest[0]]) if symbol == ">>" else ("%", [rest[0] + 1])
-        parts = [operand(first, symbol in ("<<", ">>")), *map(operand, rest)]
-        return f" {language.division if symbol == '//' else symbol} ".join(parts)
+    return (_sum if x.op == "sum" else _operation)(x, names, language)
+
+
+def _operand(x, names, language, shifted=False):
+    """The text of an operand: by its name if it has one, in parentheses if it is compound."""
+    if isinstance(x, int):
+        return language.literal(x, shifted)
+    if x in names:
+        return names[x]
+    return x.args[0] if x.op == "var" else f"({_render(x, names, language)})"
+
+
+def _operation(x, names, language):
+    symbol = _INFIX[x.op]
+    first, *rest = x.args
+    if language.taught and _is_quotient(x) and symbol in (">>", "&"):
+        symbol, rest = ("//", [1 << rest[0]]) if symbol == ">>" else ("%", [rest[0] + 1])
+    parts = [_operand(first, names, language, symbol in ("<<", ">>")), *(_operand(one, names, language) for one in rest)]
+    return f" {language.division if symbol == '//' else symbol} ".join(parts)
+
+
+def _sum(x, names, language):
     constant, terms = language.factor(x.args[0]), [(a, f) for a, c in x.args[1] if (f := language.factor(c))]
     if not terms:
         return language.literal(constant)
     ordered = sorted(terms, key=lambda term: term[1] < 0)     # what is subtracted comes last: no partial sum is below 0
-    pieces = []
-    for atom, c in ordered:
-        size = abs(c)
-        if size == 1:
-            text = _render(atom, names, language) if language.taught and _is_quotient(atom) else operand(atom)
-        elif language.taught:
-            text = f"{size}*{operand(atom)}"
-        elif size & (size - 1):
-            text = f"{operand(atom)} * {language.literal(size)}"
-        else:
-            text = f"{operand(atom)} << {size.bit_length() - 1}"
-        pieces.append((c < 0, text, size != 1))
+    pieces = [(c < 0, _multiple(atom, abs(c), names, language), abs(c) != 1) for atom, c in ordered]
     if constant > 0:
         pieces.insert(sum(not negative for negative, *_ in pieces), (False, language.literal(constant), False))
     elif constant:
@@ -134,6 +131,18 @@ def _render(x, names, language):
         text = f"({text})" if compound and not language.taught else text
         out += (" - " if negative else " + " if out else "") + text
     return "0" + out if out.startswith(" - ") else out     # no sign: the grammar of index texts has none
+
+
+def _multiple(atom, size, names, language):
+    """The text of size atoms of a sum, size > 0."""
+    if size == 1 and language.taught and _is_quotient(atom):
+        return _render(atom, names, language)
+    text = _operand(atom, names, language)
+    if size == 1:
+        return text
+    if language.taught:
+        return f"{size}*{text}"
+    return f"{text} * {language.literal(size)}" if size & (size - 1) else f"{text} << {size.bit_length() - 1}"
 
 
 def expression_text(x):
