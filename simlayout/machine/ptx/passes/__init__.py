@@ -5,8 +5,8 @@
     wrapped                            calls of small functions are put in place
     unrolled, rounds                   loops of a plain number of rounds are written out, as ptxas unrolls them
     made                               what ptxas does then, in its order: unread, redundant, joined (with halves,
-                                       alignments and loads_ahead), gates (with ends), once, chosen, contracted, sunk;
-                                       map_fields
+                                       alignments and loads_ahead), gates (with ends), once, chosen, contracted (with
+                                       quotients), sunk; map_fields
     waits, guesses, atomic_values, carried     what an access is for, as hazards have to know
     same_place                         accesses of global memory that are judged together
 """

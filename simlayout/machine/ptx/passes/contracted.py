@@ -1,12 +1,13 @@
 """Products that ptxas fuses into the sums that use them: `mul`, and `add` or `sub`, become one `fma`, rounded once.
 
-PTX ISA, add, sub and mul: without a rounding modifier they may be contracted; with `.rn` they are not. Seen in the machine
-code that ptxas 13.0 and 13.5 make for sm_90a: a product is fused if whatever uses it, by moves and changes of the sign as
-well, is a sum of the same type and .ftz that is not fused with its other operand. The sum is in the product's basic block,
-or anywhere if one factor is a number, a parameter of the kernel or constant memory: such a product costs no register, and
-is computed where it is used. First come products that are used once, then those that are used more often; of two in one sum
-the first operand. That is before branches become predicates, or invariants move, and behind `unrolled`: in a loop that ptxas
-unrolls a product is fused with the sum of the next round.
+PTX ISA, add, sub and mul: without a rounding modifier they may be contracted; with `.rn` they are not. An approximate
+quotient ends with a product, too (`quotients`). Seen in the machine code that ptxas 13.0 and 13.5 make for sm_90a: a
+product is fused if whatever uses it, by moves and changes of the sign as well, is a sum of the same type and .ftz that is
+not fused with its other operand. The sum is in the product's basic block, or anywhere if one factor is a number, a
+parameter of the kernel or constant memory: such a product costs no register, and is computed where it is used. First come
+products that are used once, then those that are used more often; of two in one sum the first operand. That is before
+branches become predicates, or invariants move, and behind `unrolled`: in a loop that ptxas unrolls a product is fused with
+the sum of the next round.
 
 In long code where several products compete for several sums ptxas may choose otherwise (a rare one of random texts with 20
 products and sums). A register that is written in several places, which compilers use where branches meet, is taken for no
@@ -18,6 +19,7 @@ from dataclasses import dataclass, replace
 
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.passes.def_use import ENDS, Statements, defined, registers_read
+from simlayout.machine.ptx.passes.quotients import folded, is_quotient, taken_apart
 
 _TYPES = {"f32", "f64", "f16", "f16x2", "bf16", "bf16x2"}
 _DEEPEST = 20
@@ -34,8 +36,9 @@ def contracted(body: Statements, entry: bool = True) -> list[syntax.Instruction 
     >>> [(made.name, made.operands[0].name) for made in contracted([mul, sub])]
     [('neg.f64', '%d4 negated'), ('fma.rn.f64', '%d4')]
     """
+    body = folded(body)
     if not any(map(is_product, body)) or not any(map(is_sum, body)):
-        return list(body)
+        return body
     found = _Sums(body, entry)
     made: list[syntax.Instruction | syntax.Label] = []
     for at, statement in enumerate(body):
@@ -49,8 +52,8 @@ def contracted(body: Statements, entry: bool = True) -> list[syntax.Instruction 
 
 
 def is_product(statement: syntax.Instruction | syntax.Label) -> bool:
-    """Whether a statement is a mul of all lanes that may be fused; mul.sat is none."""
-    return _is(statement, "mul") and getattr(statement, "guard", None) is None
+    """Whether a statement is a mul of all lanes that may be fused, or a quotient; mul.sat is none."""
+    return _is(statement, "mul") and getattr(statement, "guard", None) is None or is_quotient(statement)
 
 
 def is_sum(statement: syntax.Instruction | syntax.Label) -> bool:
@@ -68,11 +71,12 @@ def _is(statement, *opcodes):
 
 @dataclass
 class _Product:
-    """A mul: where it is, its factors and modifiers. uses: {where a sum is that uses it and is not fused: (which operand,
-    whether that is negated)}; anywhere: whether they may be in other basic blocks."""
+    """A mul: where it is, its factors, what makes these, and modifiers. uses: {where a sum is that uses it and is not
+    fused: (which operand, whether that is negated)}; anywhere: whether they may be in other basic blocks."""
 
     at: int
     factors: tuple[syntax.Operand, ...]
+    ahead: list[syntax.Instruction]
     modifiers: tuple[str, ...]
     uses: dict[int, tuple[int, bool]]
     anywhere: bool
@@ -99,7 +103,7 @@ class _Sums:
                     and (made := self._product(at, one)) is not None]
         for product in products:
             self._by_sum.update({(at, side): product for at, (side, _) in product.uses.items()})
-        self.spent: dict[int, list] = {product.at: [] for product in products}
+        self.spent: dict[int, list] = {product.at: [*product.ahead] for product in products}
         for once in (True, False):
             for at, statement in enumerate(body):
                 if is_sum(statement) and at not in self.fused:
@@ -112,8 +116,9 @@ class _Sums:
         uses: dict[int, tuple[int, bool]] = {}
         if not self._follow(statement, at, False, uses, _DEEPEST):
             return None
-        factors = statement.operands[1:]
-        return _Product(at, factors, statement.modifiers, uses, any(map(self._constant, factors)))
+        factors, ahead = taken_apart(statement, at) if is_quotient(statement) else (statement.operands[1:], [])
+        modifiers = tuple(word for word in statement.modifiers if word not in ("approx", "full"))
+        return _Product(at, factors, ahead, modifiers, uses, any(map(self._constant, factors)))
 
     def _follow(self, statement, at, negated, uses, deep):
         """Puts the sums into `uses` that read what a statement makes; returns whether nothing else does."""
