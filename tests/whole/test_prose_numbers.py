@@ -383,3 +383,18 @@ def test_how_many_counts_of_kernels_of_more_compilers_are_equal(name, number, co
     assert len(why) == others and len({kernel["compiler"] for kernel in kernels}) == compilers
     apart = [kernel for kernel in kernels if any(theirs != ours for theirs, ours in kernel["wavefronts"].values())]
     assert len(apart) == many_apart and [kernel for kernel in kernels if "apart" in kernel] == apart
+
+
+def test_how_many_counts_of_kernels_predicted_blindly_are_equal():
+    kernels = json.loads((DATA / "h200_blind_kernels.json").read_text())["kernels"]
+    counts = [pair for kernel in kernels for pair in kernel["wavefronts"].values()]
+    apart = {kernel["name"]: kernel for kernel in kernels if any(a != b for a, b in kernel["wavefronts"].values())}
+    exchanged = {name: kernel["P0 exchanged"] for name, kernel in apart.items() if kernel["apart"] == "copies with P0"}
+    says("accuracy", f"Of {len(kernels)} kernels of eighteen libraries",
+         f"{sum(a == b for a, b in counts)} of {len(counts)} counts were equal at once", "all results but five",
+         "Of the nine kernels with other counts eight have copies with P0")
+    assert len({kernel["library"] for kernel in kernels}) == 18 and (len(apart), len(exchanged)) == (9, 8)
+    other = [kernel for kernel in kernels if kernel["result"] == "other"]
+    assert len(other) == 5 and sum(kernel.get("now") == {"result": "equal"} for kernel in other) == 3
+    for name, counted in exchanged.items():
+        assert all(apart[name]["wavefronts"][word][1] == counted[word] for word in ("copy", "all")), name
