@@ -81,3 +81,30 @@ def test_lanes_of_one_warp_are_ordered_by_no_exchange():
         trace = sl.ptx.load(module(body.format("st.shared.u32 [%at+128], %lane;" + between), ["u64"])).entry().run(
             1, 32, np.zeros(32, np.uint32), hazards="report")
         assert ("lane race" in [one.kind for one in trace.hazards]) == races
+
+
+SUM = "shfl.sync.bfly.b32 %other, %word, 1, 31, -1; add.u32 %sum, %word, %other; "
+
+
+@pytest.mark.parametrize("between, stored, races", [
+    (SUM, "%sum", False), (SUM, "%other", False),
+    ("", "%word", True), (SUM, "%lane", True),           # no shuffle; of which nothing is stored
+    (SUM + "mov.u32 %sum, 7; ", "%sum", True),
+    (SUM.replace("%word, 1", "%lane, 1"), "%sum", True),                              # one of something else
+    ("setp.lt.u32 %p1, %lane, 16; @%p1 " + SUM.replace("-1;", "0xFFFF;"), "%sum", True),    # of half of the lanes
+])
+def test_what_a_shuffle_made_of_what_a_lane_has_read_may_be_stored_in_its_place(between, stored, races):
+    body = f""".reg .b32 %lane, %word, %other, %sum; .reg .pred %first, %second; .shared .align 4 .b8 smem[4];
+    mov.u32 %lane, %tid.x; setp.eq.u32 %first, %lane, 0; setp.eq.u32 %second, %lane, 1; @%first st.shared.u32 [smem], 7;
+    bar.sync 0; mov.u32 %word, 1; @%first ld.shared.u32 %word, [smem]; {between}
+    @%second st.shared.u32 [smem], {stored}; ret;"""
+    trace = sl.ptx.load(module(body, ["u64"])).entry().run(1, 32, np.zeros(1, np.uint32), hazards="report")
+    assert [one.kind for one in trace.hazards] == ["lane race"] * races
+    assert any("what a shuffle has made of" in note for note in trace.notes) != races
+
+
+def test_what_is_read_behind_a_shuffle_in_place_of_what_was_stored_ahead_of_it_stays_a_race():
+    body = """.reg .b32 %lane, %word; .shared .align 4 .b8 smem[4]; mov.u32 %lane, %tid.x; setp.eq.u32 %p2, %lane, 0;
+    @%p2 st.shared.u32 [smem], 7; shfl.sync.bfly.b32 %word, %lane, 1, 31, -1; ld.shared.u32 %word, [smem]; ret;"""
+    trace = sl.ptx.load(module(body, ["u64"])).entry().run(1, 32, np.zeros(1, np.uint32), hazards="report")
+    assert [one.kind for one in trace.hazards] == ["lane race"]

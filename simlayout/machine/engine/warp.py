@@ -316,8 +316,12 @@ class Warp(Lanes, Polling, MbarrierTwins, BulkTwins, WarpgroupTwins, PeerTwins, 
 
     def exchanged(self, lanes: np.ndarray) -> None:
         """Lanes, bool [32], have exchanged values: see `clocks`."""
-        if self.cta.shadow is not None and self.cta.clocks.hand_on(self.threads(np.flatnonzero(lanes))):
+        if self.cta.shadow is None:
+            return
+        if self.cta.clocks.hand_on(self.threads(np.flatnonzero(lanes))):
             self.cta.launch.recorder.note_once(self.site, HANDED_ON)
+        if lanes[self.present].all():
+            self.cta.shadow.exchanged_in_warp(self.number)
 
     def fences(self, lanes: np.ndarray | None = None) -> Any:
         """What fence.sc's of this warp hand on to those who meet these lanes (int [n]) or all of it at a barrier, None if

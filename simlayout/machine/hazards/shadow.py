@@ -17,7 +17,7 @@ from simlayout.machine.hazards.rows import room_for, rows_of
 from simlayout.machine.hazards.scopes import GPU
 from simlayout.machine.hazards.shadow_engines import GIVEN, UNWRITTEN, EngineShadow, distinct
 from simlayout.machine.hazards.telling import IN_FLIGHT
-from simlayout.machine.hazards.touches import Rival, asks, is_atomic, together
+from simlayout.machine.hazards.touches import Rival, answered_by, asks, is_atomic, together
 
 
 class SharedShadow(EngineShadow):
@@ -45,6 +45,7 @@ class SharedShadow(EngineShadow):
         self._asking = {}                                # byte -> Touch: the last atomic since the floor that `asks`
         self._first = {}                                 # pair of places -> whether the later one comes first in the program
         self.serial, self._floor = 0, 1
+        self._exchanged = [0] * len(clocks.epochs)       # per warp: all its lanes have exchanged values behind what has this
         self._together = [1] * len(clocks.epochs)        # per warp: stamps below are ordered before all its lanes
 
     # ---- what happens --------------------------------------------------------------------------------------------
@@ -144,6 +145,10 @@ class SharedShadow(EngineShadow):
     def met_in_warp(self, warp, serial):
         """All lanes of a warp have passed a barrier at which they arrived after what was entered up to `serial`."""
         self._together[warp] = max(self._together[warp], serial + 1)
+
+    def exchanged_in_warp(self, warp):
+        """All lanes of a warp have exchanged values."""
+        self._exchanged[warp] = self.serial
 
     def met(self):
         """A barrier of the whole CTA."""
@@ -307,6 +312,10 @@ class SharedShadow(EngineShadow):
         if unordered is None or self._counted(before, after, *unordered):
             return True
         bytes, lanes, mine = unordered
+        if before.warp is after.warp and (did, does) == ("reads", "writes") and before.site in answered_by(after.warp) and (
+                before.serial <= self._exchanged[after.warp.number]):
+            self._note_answer(before, after)
+            return True
         for read in self._too_early_as(before):
             pairs = self._unordered(read, after, where)
             if pairs is not None:

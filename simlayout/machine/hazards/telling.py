@@ -11,6 +11,10 @@ IN_FLIGHT = 0x80000000
 EQUAL = "of the value that another thread stores there too, and nothing orders the two: right as long as they are equal"
 
 
+ANSWER = ("of what a shuffle has made of the value that another lane has read there ({}): it cannot come before that read, "
+          "but PTX calls the two a race, as a shuffle orders no memory; a bar.warp.sync does (__syncwarp())")
+
+
 OTHER_SIZE = " in pieces of another size"
 """Why two stores race that may store the same, or two strong accesses."""
 
@@ -55,6 +59,10 @@ class Telling:
     def _note_equal(self, touch):
         """Threads stored one value to the same bytes, and nothing orders them."""
         touch.warp.cta.launch.recorder.note_once(touch.site, f"{touch.instruction} {EQUAL}")
+
+    def _note_answer(self, read, touch):
+        """A lane stores what a shuffle has made of the value that another one has read in that place."""
+        touch.warp.cta.launch.recorder.note_once(touch.site, f"{touch.instruction} {ANSWER.format(located(*read.site))}")
 
     def _too_early_as(self, read):
         """That read and those before it by the same lanes of the same bytes, with which nothing is compared any more (see

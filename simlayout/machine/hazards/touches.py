@@ -63,6 +63,11 @@ def asks(warp):
     return getattr(warp.doing, "waits", False)
 
 
+def answered_by(warp):
+    """Where what a warp stores was loaded, if a shuffle has made it of that: see `passes.answers` of PTX."""
+    return getattr(warp.doing, "answers", ())
+
+
 class Touch:
     """One warp instruction on shared memory.
 

@@ -295,6 +295,9 @@ class Look:
     def met_in_warp(self, warp, serial):
         """Clocks know."""
 
+    def exchanged_in_warp(self, warp):
+        """What lanes of a warp do in no order is in doubt all the same."""
+
     def settle(self):
         """Nothing is open."""
 

@@ -11,6 +11,7 @@ from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.memory.space import LOCAL, PARAMETERS, SHARED
 from simlayout.machine.ptx.opcodes.rows import Place
 from simlayout.machine.ptx.passes.alike import Alike
+from simlayout.machine.ptx.passes.answers import answers
 from simlayout.machine.ptx.passes.arrays import Pointers
 from simlayout.machine.ptx.passes.atomic_values import asked
 from simlayout.machine.ptx.passes.by_order import ByOrder
@@ -77,6 +78,12 @@ class Names:
         """As `passes.guesses`: the ids of loads whose value a compare-and-swap checks."""
         return guesses(self.function, self.known, self.lowering.module.functions,
                        self.function.name in self.lowering.unread_results)
+
+    @cached_property
+    def answers(self):
+        """As `passes.answers`: id of a store -> where the loads are that it answers."""
+        site = {id(one): self.lowering.where(one) for one in instructions(self.function.body) if one.opcode == "ld"}
+        return {store: frozenset(site[load] for load in loads) for store, loads in answers(self.function).items()}
 
     @cached_property
     def waits(self):

@@ -65,6 +65,7 @@ class Step:
     beside: np.ndarray | None = None                     # of global memory: what others of its place touch (`same_place`)
     meets: int | None = None                             # the number of a barrier of the whole CTA, where the text gives it
     rounded: str | None = None                           # the type of what it stores, if arithmetic of floats has rounded it
+    answers: frozenset = frozenset()                     # where what a shuffle made this of was loaded (`passes.answers`)
     stops: bool = False                                  # it does nothing but end the kernel with an error
     waits: bool = False                                  # it reads a flag, or a counter (`published`)
     clock: int | None = None                             # the row that gets the time

@@ -154,7 +154,7 @@ def store(instruction, names):
 
     move = Move(True, space, row, int(offset), tuple(places), form.bytes, within)
     return {"run": run, "memory": None if form.strong else move, "rounded": rounded.pop() if len(rounded) == 1 else None,
-            "within": within}
+            "within": within, "answers": names.answers.get(id(instruction), frozenset())}
 
 
 def fence(instruction, names):
