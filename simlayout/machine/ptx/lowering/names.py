@@ -18,6 +18,7 @@ from simlayout.machine.ptx.passes.by_order import ByOrder
 from simlayout.machine.ptx.passes.carried import Carried
 from simlayout.machine.ptx.passes.def_use import instructions
 from simlayout.machine.ptx.passes.guesses import guesses
+from simlayout.machine.ptx.passes.idle import idle
 from simlayout.machine.ptx.passes.known import Known
 from simlayout.machine.ptx.passes.waits import looks, tried_again, waits
 
@@ -78,6 +79,11 @@ class Names:
         """As `passes.guesses`: the ids of loads whose value a compare-and-swap checks."""
         return guesses(self.function, self.known, self.lowering.module.functions,
                        self.function.name in self.lowering.unread_results)
+
+    @cached_property
+    def idle(self):
+        """As `passes.idle`: id of a load -> the guard of what stores its value."""
+        return idle(self.function)
 
     @cached_property
     def answers(self):

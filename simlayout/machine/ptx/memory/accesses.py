@@ -236,7 +236,10 @@ class MemoryTwins:
 
     def _global_load(self, addresses, active, nbytes, how):
         data = np.zeros((LANES, nbytes), np.uint8)
-        for pointer, lanes in self.pointers(addresses, active, nbytes, "reads"):
+        needs = active if how.needed is None else active & (self.rows[how.needed[0]] != how.needed[1])
+        for pointer, lanes in self.pointers(addresses, active & ~needs, nbytes, "reads"):
+            data |= pointer.peek(lanes, nbytes)          # of which nothing is stored
+        for pointer, lanes in self.pointers(addresses, needs, nbytes, "reads"):
             data |= pointer.read(lanes, nbytes, strong=how.order != WEAK, width=self.value_bytes(nbytes), used=how.used)
         return data
 

@@ -93,7 +93,7 @@ def load(instruction, names):
     results = [(place.row, writer(Place(place.row, "s64" if signed else "b64", place.held))) for place in places]
     polls = id(instruction) in names.waits
     order = RELAXED if polls or id(instruction) in names.guesses | names.looks else form.order
-    how = Manner(order, _used(target, form, names), _carried(target, places, names))
+    how = Manner(order, _used(target, form, names), _carried(target, places, names), _needed(instruction, names))
     within = names.bounds(address, total, how.used)
 
     def run(warp):
@@ -121,6 +121,13 @@ def _used(target, form, names):
         return None
     read = [i for i, element in enumerate(target.operands) if not names.known.unread(element)]
     return None if len(read) in (0, form.count) else (form.bytes, read)
+
+
+def _needed(load, names):
+    """(the row of a predicate, what it is not), in lanes of which alone what a load reads is stored; else None."""
+    guard = names.idle.get(id(load))
+    plain = getattr(guard, "register", guard)
+    return None if guard is None else (names.register(plain), int(plain is not guard))
 
 
 def _carried(target, places, names):

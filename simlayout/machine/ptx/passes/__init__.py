@@ -7,6 +7,6 @@
     made                               what ptxas does then, in its order: unread, redundant, joined (with halves,
                                        alignments and loads_ahead), gates (with ends), once, chosen, contracted (with
                                        quotients), sunk; map_fields
-    waits, guesses, answers, atomic_values, carried     what an access is for, as hazards have to know
+    waits, guesses, answers, atomic_values, carried, idle     what an access is for, as hazards have to know
     same_place                         accesses of global memory that are judged together
 """

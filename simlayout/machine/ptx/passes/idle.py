@@ -1,0 +1,78 @@
+"""Loads of global memory whose values only stores under one predicate need: in lanes that execute none of these, whatever
+such a load reads makes no difference. Triton lets all warps load what one of them stores, so that an update in place has
+races that change nothing."""
+
+from collections import defaultdict
+
+from simlayout.machine.ptx import syntax
+from simlayout.machine.ptx.opcodes.lanes import FORMS
+from simlayout.machine.ptx.passes.def_use import defined, may_define, registers_in, registers_read
+
+_COMPUTES = {*FORMS, "mov", "selp"} - {"setp"}
+
+
+def idle(function: syntax.Function) -> dict[int, syntax.Register | syntax.Negated]:
+    """{id of such a load: the guard of the stores}, of a function. The guard is written once, ahead of the load and of all
+    loops that the load is in.
+
+    >>> from simlayout.machine.ptx.parser.grammar import parse
+    >>> text = ".version 9.0 .target sm_90 .address_size 64 .entry f() { .reg .b32 %r<9>; .reg .b64 %d; .reg .pred %p; "
+    >>> text += "setp.eq.u32 %p, %r3, 0; ld.global.b32 %r1, [%d]; add.u32 %r2, %r1, 1; @%p st.global.b32 [%d], %r2; ret; }"
+    >>> function = parse(text).functions["f"]
+    >>> idle(function)[id(function.body[1])].name
+    '%p'
+    """
+    body = function.body or ()
+    reads: defaultdict[str, list[int]] = defaultdict(list)
+    writes: defaultdict[str, list[int]] = defaultdict(list)
+    for at, one in enumerate(body):
+        if isinstance(one, syntax.Instruction):
+            for name in registers_read(one):
+                reads[name].append(at)
+            for name in may_define(one):
+                writes[name].append(at)
+    begins = _first_loop(body)
+    found = {}
+    for at, one in enumerate(body):
+        if isinstance(one, syntax.Instruction) and one.opcode == "ld" and "global" in one.modifiers:
+            guard = _guard(one, body, reads)
+            made = [] if guard is None else writes[_name(guard)]
+            if guard is not None and len(made) == 1 and made[0] < min(at, begins):
+                found[id(one)] = guard
+    return found
+
+
+def _name(guard):
+    return next(iter(registers_in((guard,))))
+
+
+def _first_loop(body):
+    """The place of the first label to which something behind it leads."""
+    at = {one.name: i for i, one in enumerate(body) if isinstance(one, syntax.Label)}
+    if any(getattr(one, "opcode", "") == "brx" for one in body):
+        return 0
+    leads = [(i, at.get(getattr(one.operands[0], "name", ""), 0)) for i, one in enumerate(body)
+             if isinstance(one, syntax.Instruction) and one.opcode == "bra"]
+    return min((to for i, to in leads if to < i), default=len(body))
+
+
+def _guard(load, body, reads):
+    """The guard of all stores that the value of a load reaches; None if there are several, none, or something else."""
+    guards, seen, todo = set(), set(), list(defined(load))
+    while todo:
+        name = todo.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        for at in reads[name]:
+            one = body[at]
+            needs = {*registers_in((one.guard, *one.operands[:1]))} if one.opcode == "st" else {*registers_in((one.guard,))}
+            if name in needs:
+                return None
+            if one.opcode == "st" and one.guard is not None:
+                guards.add(one.guard)
+            elif one.opcode in _COMPUTES:
+                todo += defined(one)
+            else:
+                return None
+    return guards.pop() if len(guards) == 1 else None
