@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from tiers import sweep_but
 
-from cuda_kernels.conformance import mma as check
 from cuda_kernels.conformance import products
-from cuda_kernels.conformance.mma_cases import FLOAT_CLASSES, INTEGER_CLASSES, classes, decode, encode, tiles
+from cuda_kernels.conformance.products import mma as check
+from cuda_kernels.conformance.products.cases import FLOAT_CLASSES, INTEGER_CLASSES, classes, decode, encode, tiles
 from cuda_kernels.intrinsics.mma import mma_sync
 from cuda_kernels.run.device import gpu_problem
 from simlayout.algebra.dtypes import TYPES

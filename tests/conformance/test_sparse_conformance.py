@@ -7,10 +7,10 @@ import pytest
 from places import DATA
 from tiers import sweep_but
 
-from cuda_kernels.conformance import mma as check
 from cuda_kernels.conformance import products
-from cuda_kernels.conformance.fragments import wgmma_sp
-from cuda_kernels.conformance.mma_cases import classes, stored_part, tiles
+from cuda_kernels.conformance.products import mma as check
+from cuda_kernels.conformance.products import wgmma_sp
+from cuda_kernels.conformance.products.cases import classes, stored_part, tiles
 from cuda_kernels.intrinsics import mma_sp
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import InstructionError

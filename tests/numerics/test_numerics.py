@@ -8,7 +8,7 @@ from places import DATA
 from tiers import sweep_but
 
 import simlayout as sl
-from cuda_kernels.conformance.mma import different
+from cuda_kernels.conformance.products.mma import different
 from simlayout import InstructionError
 from simlayout.hardware import ARCHES, MMAS
 from simlayout.numerics import MEASURED, TENSOR_OPS, arithmetic, gemm, mma, rule, tensor_op

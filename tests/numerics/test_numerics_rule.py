@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiers import given_few, sweep_but
 
-from cuda_kernels.conformance.mma_cases import FLOAT_CLASSES, tiles
+from cuda_kernels.conformance.products.cases import FLOAT_CLASSES, tiles
 from simlayout.numerics import mma, rule, tensor_op
 from simlayout.numerics.fma import fma
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiers import sweep_but
 
-from cuda_kernels.conformance.mma_cases import stored_part, tiles
-from cuda_kernels.conformance.products import raw
+from cuda_kernels.conformance.products.cases import stored_part, tiles
+from cuda_kernels.conformance.products.common import raw
 from simlayout import InstructionError
 from simlayout.hardware import SPARSE_MMAS, compress, expand, sparse_mma, stored_columns
 from simlayout.numerics import MEASURED, TENSOR_OPS, gemm, mma, rule, tensor_op, warp_mma

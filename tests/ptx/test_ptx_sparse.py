@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiers import sweep_but
 
-from cuda_kernels.conformance.fragments import wgmma_sp
-from cuda_kernels.conformance.mma_cases import stored_part, tiles
-from cuda_kernels.conformance.products import pack, raw, unpack
+from cuda_kernels.conformance.products import wgmma_sp
+from cuda_kernels.conformance.products.cases import stored_part, tiles
+from cuda_kernels.conformance.products.common import pack, raw, unpack
 from simlayout import InstructionError, ptx
 from simlayout.hardware import SPARSE_MMAS, Descriptor, fragment, metadata_registers, operand_addresses, sparse_metadata
 from simlayout.numerics import mma, tensor_op

@@ -1,8 +1,9 @@
 """The arithmetic of every mma.sync and mma.sp on a GPU, bit for bit against `simlayout.mma`.
 
-    python -m cuda_kernels.conformance.mma [--seed S] [--outputs N] [--only TEXT ...] [--json FILE] [--record FILE.npz]
+    python -m cuda_kernels.conformance.products.mma [--seed S] [--outputs N] [--only TEXT ...] [--json FILE]
+        [--record FILE.npz]
 
-One warp runs one instruction on fresh random tiles of every class in `mma_cases`: registers go from global memory into
+One warp runs one instruction on fresh random tiles of every class in `cases`: registers go from global memory into
 the instruction that kernels use (`cuda_kernels.intrinsics.mma_sync`, `mma_sp` with its last selector) and back. All bits
 must be equal, except that an f64 NaN need only be a NaN. Exit status 1 if any result differs.
 """
@@ -13,8 +14,8 @@ from functools import lru_cache
 import numpy as np
 
 from cuda_kernels.bench.command import ended_by
-from cuda_kernels.conformance.mma_cases import classes, stored_part, tiles
-from cuda_kernels.conformance.products import check_gpu, ended, pack, parser_with, raw, selected, unpack
+from cuda_kernels.conformance.products.cases import classes, stored_part, tiles
+from cuda_kernels.conformance.products.common import check_gpu, ended, pack, parser_with, raw, selected, unpack
 from cuda_kernels.intrinsics import ctaid_x, tid_x, u64
 from cuda_kernels.intrinsics.instruction import Instruction, taking
 from cuda_kernels.intrinsics.mma import mma_sp, mma_sync
@@ -181,7 +182,7 @@ def counts(names, outputs):
 
 def main(arguments=None):
     """Prints the table; returns the exit status."""
-    module = "cuda_kernels.conformance.mma"
+    module = "cuda_kernels.conformance.products.mma"
     options = parser_with(module, __doc__, ("--outputs", 1_000_000), "elements of D in all",
                           "one tile of every class").parse_args(arguments)
     names = selected(options.only, NAMES, "MMAS and SPARSE_MMAS in simlayout.hardware")

@@ -1,9 +1,9 @@
 """Every kind of wgmma.sp on a GPU, bit for bit against `simlayout.mma`: sums, metadata, where operands lie.
 
-    python -m cuda_kernels.conformance.fragments.wgmma_sp [--seed S] [--tiles T] [--only TEXT ...] [--json FILE]
+    python -m cuda_kernels.conformance.products.wgmma_sp [--seed S] [--tiles T] [--only TEXT ...] [--json FILE]
                                                           [--record FILE.npz]
 
-A warpgroup runs one instruction on fresh random tiles of every class in `mma_cases`, with random metadata, for each
+A warpgroup runs one instruction on fresh random tiles of every class in `cases`, with random metadata, for each
 sparsity selector, with A in shared memory and in registers. All bits must be equal. Exit status 1 if any result differs.
 """
 
@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from cuda_kernels.bench.command import ended_by
-from cuda_kernels.conformance.mma_cases import classes, stored_part, tiles
-from cuda_kernels.conformance.products import check_gpu, ended, pack, parser_with, raw, selected, unpack
+from cuda_kernels.conformance.products.cases import classes, stored_part, tiles
+from cuda_kernels.conformance.products.common import check_gpu, ended, pack, parser_with, raw, selected, unpack
 from simlayout.algebra.dtypes import TYPES
 from simlayout.hardware import Descriptor, fragment, metadata_registers, operand_addresses, sparse_mma
 from simlayout.numerics import mma, tensor_op
@@ -185,7 +185,7 @@ def measure(names, count, seed, gpu):
 
 def main(arguments=None):
     """Prints the table; returns the exit status."""
-    module = "cuda_kernels.conformance.fragments.wgmma_sp"
+    module = "cuda_kernels.conformance.products.wgmma_sp"
     options = parser_with(module, __doc__, ("--tiles", 100), "of N 8, and as many columns of wider ones",
                           "some tiles of the narrowest").parse_args(arguments)
     names = selected(options.only, SPARSE_WGMMA, "SPARSE_WGMMA in simlayout.numerics.rules")
