@@ -22,12 +22,12 @@ from cuda_kernels.bench.command import ended_by, recording_parser_of, where_and_
 from cuda_kernels.build.assembler import program
 from cuda_kernels.build.compile import ptx
 from cuda_kernels.conformance import ncu
-from cuda_kernels.conformance.cute import matrices as small_matrices
 from cuda_kernels.conformance.kernels import build_all, evaluate, profile, record, table, this_arch, verdict
 from cuda_kernels.kernels.cute import CASES
 from cuda_kernels.kernels.practical import PROBLEMS, STORES, practical
 from cuda_kernels.kernels.practical.problem import small_integers
 from cuda_kernels.kernels.warptile.warptile import KERNEL
+from cuda_kernels.lab.cute import matrices as small_matrices
 from cuda_kernels.run.check import rounded
 from cuda_kernels.run.cuda import Gpu
 from simlayout.errors import DeviceError

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from tiers import sweep_but
 
-from cuda_kernels.conformance import products
 from cuda_kernels.conformance.products import mma as check
 from cuda_kernels.conformance.products.cases import FLOAT_CLASSES, INTEGER_CLASSES, classes, decode, encode, tiles
+from cuda_kernels.conformance.products.common import raw
 from cuda_kernels.intrinsics.mma import mma_sync
 from cuda_kernels.run.device import gpu_problem
 from simlayout.algebra.dtypes import TYPES
@@ -53,7 +53,7 @@ def test_the_same_seed_gives_the_same_tiles_and_another_seed_others():
 def test_elements_are_encoded_as_the_nearest(element):
     values = np.random.default_rng(0).standard_normal(500) * 4
     made = encode(element, values)
-    around = [decode(element, (products.raw(made).astype(np.int64) + step).astype(products.raw(made).dtype).view(made.dtype))
+    around = [decode(element, (raw(made).astype(np.int64) + step).astype(raw(made).dtype).view(made.dtype))
               for step in (1, -1)]
     if element != "tf32":                                     # stored in an f32, of which `decode` drops the low bits
         assert all((abs(decode(element, made) - values) <= abs(x - values)).all() for x in around)

@@ -7,10 +7,10 @@ import pytest
 from places import DATA
 from tiers import sweep_but
 
-from cuda_kernels.conformance import products
 from cuda_kernels.conformance.products import mma as check
 from cuda_kernels.conformance.products import wgmma_sp
 from cuda_kernels.conformance.products.cases import classes, stored_part, tiles
+from cuda_kernels.conformance.products.common import raw
 from cuda_kernels.intrinsics import mma_sp
 from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import InstructionError
@@ -54,7 +54,7 @@ def test_every_recorded_result_of_wgmma_sp_is_predicted_bit_for_bit():
             op = tensor_op(name)
             a, b, c, metadata, d = (data[f"{name}/{word}"] for word in ("a", "b", "c", "metadata", "d"))
             a, b, c = (x.view(TYPES[kind].plain) for x, kind in ((a, op.a), (b, op.b), (c, op.c)))
-            assert np.array_equal(products.raw(mma(name, a, b, c, metadata=metadata)), d), name
+            assert np.array_equal(raw(mma(name, a, b, c, metadata=metadata)), d), name
             outputs += d.size
     assert names == [name for name in SPARSE_WGMMA if tensor_op(name).n == 8] and outputs > 15_000
 
