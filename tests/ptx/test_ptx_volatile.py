@@ -114,8 +114,42 @@ ret;
 """One warp hands its numbers to another one by a flag."""
 
 
+ANEW = HANDED.replace("WAIT:\nld.volatile.shared.u32 %r4, [flag];",
+                      "WAIT:\nmov.u32 %r6, flag;\nadd.u32 %r7, %r6, 0;\nld.volatile.shared.u32 %r4, [%r7];")
+"""The same, and each round computes the flag's address again, as nvcc -G makes it."""
+
+
+@pytest.mark.parametrize("text", [HANDED, ANEW])
 @pytest.mark.parametrize("released, acquired, kinds", [("membar.cta;", "membar.cta;", set()),
                                                        ("", "membar.cta;", {"missing fence"}),
                                                        ("membar.cta;", "", {"missing fence"})])
-def test_volatile_data_behind_a_volatile_flag_want_fences_and_no_barrier(released, acquired, kinds):
-    assert {hazard.kind for hazard in found(HANDED, released=released, acquired=acquired)} == kinds
+def test_volatile_data_behind_a_volatile_flag_want_fences_and_no_barrier(released, acquired, kinds, text):
+    assert {hazard.kind for hazard in found(text, released=released, acquired=acquired)} == kinds
+
+
+ROUNDS = """
+ld.param.u64 %rd1, [kernel_param_0];
+mov.u32 %r1, %tid.x;
+setp.eq.u32 %p1, %r1, 0;
+@%p1 st.volatile.shared.u32 [data], 7;
+{between}
+mov.u32 %r2, 0;
+mov.u32 %r3, 0;
+AGAIN:
+ld.volatile.shared.u32 %r4, [data];
+add.u32 %r3, %r3, %r4;
+add.u32 %r2, %r2, 1;
+setp.lt.u32 %p2, %r2, {rounds};
+@%p2 bra AGAIN;
+mul.wide.u32 %rd2, %r1, 4;
+add.s64 %rd1, %rd1, %rd2;
+st.global.u32 [%rd1], %r3;
+ret;
+"""
+"""A loop that ends after some rounds, whatever it reads."""
+
+
+@pytest.mark.parametrize("rounds", ["5", "%ntid.x"])
+def test_a_loop_that_reads_volatile_data_and_does_not_go_on_by_them_does_not_wait(rounds):
+    bad, good = ({hazard.kind for hazard in found(ROUNDS, between=between, rounds=rounds)} for between in ("", BARRIER))
+    assert "read after write" in bad and not good

@@ -1,8 +1,9 @@
-"""Loads by which threads wait: strong ones of one address in a loop that does nothing else, until another thread has stored
-what they wait for. What they read then is no data, but says that data is there. And atomics in loops that go on until they
-succeed, as of locks and of compare-and-swap: how often depends on the time. And volatile loads that only look at a flag."""
+"""Loads by which threads wait: strong ones of one address in a loop that does nothing else and goes on by what they read,
+until another thread has stored what they wait for. What they read then is no data, but says that data is there. And atomics
+in loops that go on until they succeed, as of locks and of compare-and-swap: how often depends on the time. And volatile
+loads that only look at a flag."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.opcodes.lanes import FORMS
@@ -32,16 +33,45 @@ def waits(function: syntax.Function, known: Known) -> set[int]:
     labels = {statement.name: at for at, statement in enumerate(body) if isinstance(statement, syntax.Label)}
     found = set()
     for end, start in _loops(body, labels) if loads else ():
-        inside = [one for one in body[start:end] if isinstance(one, syntax.Instruction)]
-        changed = {name for one in inside for name in defined(one)}
+        inside = instructions(body[start:end + 1])
         if not _DOES.intersection(one.opcode for one in inside):
+            changed = _changed(inside)
+            decide = _deciding(inside, registers_in(one.guard for one in inside if one.opcode == "bra"))
             found |= {known.place(address) for at, address in loads.items()
-                      if start < at < end and getattr(address.base, "name", "") not in changed}
+                      if id(body[at]) in decide and getattr(address.base, "name", "") not in changed}
     return {id(body[at]) for at, address in loads.items() if known.place(address) in found}
 
 
-_MAKES = {"mov", "shfl", "vote", "match", "redux", "selp", *FORMS}
-"""Opcodes that only compute something of values, or give them to other lanes."""
+_COMPUTES = {"mov", "cvta", *FORMS}
+"""Opcodes that only compute something of values."""
+_MAKES = _COMPUTES | {"shfl", "vote", "match", "redux"}
+"""And those that give them to other lanes."""
+
+
+def _changed(inside):
+    """Names of the registers that a loop may change: not those that it makes again of what it does not change, as nvcc -G
+    makes addresses. inside: its instructions."""
+    times = Counter(name for one in inside for name in defined(one))
+    changed = set(times)
+    for one in inside:
+        if one.opcode in _COMPUTES and one.guard is None and changed.isdisjoint(registers_read(one)):
+            changed -= {name for name in defined(one) if times[name] == 1}
+    return changed
+
+
+def _deciding(inside, names):
+    """The ids of those of a loop's accesses of memory of which the registers are made that decide where it goes."""
+    makers, todo, found = defaultdict(list), list(names), set()
+    for one in inside:
+        for name in defined(one):
+            makers[name].append(one)
+    while todo:
+        for one in makers.pop(todo.pop(), ()):
+            if one.opcode in ("ld", "atom"):
+                found.add(id(one))
+            else:
+                todo += registers_read(one)
+    return found
 
 
 def looks(function: syntax.Function) -> set[int]:
@@ -110,18 +140,8 @@ def tried_again(function: syntax.Function) -> set[int]:
     flow, found = Flow.of(function), set()
     for loop in map(set, flow.loops):
         inside = [one for block in loop for one in flow.blocks[block]]
-        if not any(one.opcode == "atom" for one in inside):
-            continue
-        makers = defaultdict(list)
-        for one in inside:
-            for name in defined(one):
-                makers[name].append(one)
-        todo = [name for block in loop if not loop.issuperset(flow.after[block])
-                for name in registers_in((flow.blocks[block][-1].guard,))]
-        while todo:
-            for one in makers.pop(todo.pop(), ()):
-                if one.opcode == "atom":
-                    found.add(id(one))
-                elif one.opcode != "ld":
-                    todo += registers_read(one)
+        atomics = {id(one) for one in inside if one.opcode == "atom"}
+        if atomics:
+            found |= atomics & _deciding(inside, [name for block in loop if not loop.issuperset(flow.after[block])
+                                                  for name in registers_in((flow.blocks[block][-1].guard,))])
     return found
