@@ -85,6 +85,33 @@ def test_a_volatile_flag_that_only_decides_where_threads_go_needs_no_order(made,
     assert ("read after write" in kinds) == told and "lane race" not in kinds
 
 
+UNTIL = """
+mov.u32 %r1, %tid.x;
+setp.eq.u32 %p1, %r1, 0;
+setp.eq.u32 %p2, %r1, 40;
+mov.u32 %r2, 0;
+AGAIN:
+{ahead}
+@%p1 st.volatile.shared.u32 [flag], 0;
+bar.sync 0;
+setp.lt.and.u32 %p3, %r2, 2, %p2;
+@%p3 st.volatile.shared.u32 [flag], 1;
+add.u32 %r2, %r2, 1;
+bar.sync 0;
+ld.volatile.shared.u32 %r3, [flag];
+setp.ne.u32 %p4, %r3, 0;
+{goes_on}
+ret;
+"""
+"""A block goes on until no thread of it has set a flag, which is set back at the beginning of each round."""
+
+
+@pytest.mark.parametrize("goes_on", ["@%p4 bra AGAIN;", "@!%p4 bra DONE; bra AGAIN; DONE:"])
+def test_a_volatile_flag_that_decides_who_comes_to_a_barrier_must_be_ordered(goes_on):
+    bad, good = ({hazard.kind for hazard in found(UNTIL, ahead=ahead, goes_on=goes_on)} for ahead in ("", BARRIER))
+    assert "write after read" in bad and not good
+
+
 HANDED = """
 mov.u32 %r1, %tid.x;
 setp.eq.u32 %p1, %r1, 0;

@@ -49,8 +49,7 @@ _MAKES = _COMPUTES | {"shfl", "vote", "match", "redux"}
 
 
 def _changed(inside):
-    """Names of the registers that a loop may change: not those that it makes again of what it does not change, as nvcc -G
-    makes addresses. inside: its instructions."""
+    """Names of the registers that a loop changes: not those that it makes again of others, as nvcc -G makes addresses."""
     times = Counter(name for one in inside for name in defined(one))
     changed = set(times)
     for one in inside:
@@ -60,7 +59,7 @@ def _changed(inside):
 
 
 def _deciding(inside, names):
-    """The ids of those of a loop's accesses of memory of which the registers are made that decide where it goes."""
+    """The ids of a loop's accesses of memory of which the registers of these names are made."""
     makers, todo, found = defaultdict(list), list(names), set()
     for one in inside:
         for name in defined(one):
@@ -76,34 +75,43 @@ def _deciding(inside, names):
 
 def looks(function: syntax.Function) -> set[int]:
     """The ids of volatile loads of a function that look at a flag: what they read decides where threads go, and is no data.
-
-    >>> from simlayout.machine.ptx.parser.grammar import parse
-    >>> text = ".version 9.0\\n.target sm_90\\n.address_size 64\\n.entry f() { .reg .b32 %r<9>; .reg .pred %q;"
-    >>> text += ".shared .b32 s[2]; ld.volatile.shared.u32 %r1, [s]; and.b32 %r2, %r1, 7; setp.eq.s32 %q, %r2, 0;"
-    >>> text += "@%q bra DONE;"
-    >>> text += "ld.volatile.shared.u32 %r3, [s+4]; st.shared.u32 [s], %r3; DONE: ret; }"
-    >>> function = parse(text).functions["f"]
-    >>> [statement.operands[0].name for statement in instructions(function.body) if id(statement) in looks(function)]
-    ['%r1']
-    """
+    None of these is one that decides who comes to a barrier of the CTA: of it all threads have to read the same."""
     body = instructions(function.body)
     loads = [one for one in body if one.opcode == "ld" and "volatile" in one.modifiers]
     readers = defaultdict(list)
     for one in body if loads else ():
         for name in registers_read(one):
             readers[name].append(one)
-    return {id(load) for load in loads if _decides(load, readers)}
+    common = _before_barriers(function) if loads and any(map(_meets, body)) else set()
+    return {id(load) for load in loads if _decides(load, readers, common)}
 
 
-def _decides(load, readers):
-    """Whether all that is made of what a load reads are decisions. readers: {register: [instruction]}."""
+def _meets(statement):
+    """Whether warps meet in it."""
+    return getattr(statement, "opcode", "") in ("bar", "barrier") and "warp" not in statement.modifiers
+
+
+def _before_barriers(function):
+    """The ids of branches that decide whether a thread comes to a barrier of the CTA."""
+    flow = Flow.of(function)
+    meeting = {block for block, statements in flow.blocks.items() if any(map(_meets, statements))}
+    found = set()
+    for block, ways in flow.after.items():
+        reached = [flow.always_behind[way] | {way} for way in ways]
+        if reached and meeting & (set.union(*reached) - set.intersection(*reached)):
+            found.add(id(flow.blocks[block][-1]))
+    return found
+
+
+def _decides(load, readers, common):
+    """Whether all that is made of what a load reads are decisions, and none `common`. readers: {register: [instruction]}."""
     todo, seen = [*defined(load)], set()
     while todo:
         name = todo.pop()
         for reader in readers[name] if name not in seen else ():
             if reader.opcode in _MAKES:
                 todo += defined(reader)
-            elif name not in registers_in((reader.guard,)):
+            elif name not in registers_in((reader.guard,)) or id(reader) in common:
                 return False
         seen.add(name)
     return True
@@ -111,10 +119,9 @@ def _decides(load, readers):
 
 def _strong_loads(body):
     """(place, address) of each."""
-    for at, statement in enumerate(body):
-        loads = isinstance(statement, syntax.Instruction) and statement.opcode == "ld"
-        if loads and STRONG.intersection(statement.modifiers):
-            yield at, statement.operands[1]
+    for at, one in enumerate(body):
+        if isinstance(one, syntax.Instruction) and one.opcode == "ld" and STRONG.intersection(one.modifiers):
+            yield at, one.operands[1]
 
 
 def _loops(body, labels):
