@@ -19,7 +19,8 @@ WHY = ("0.5, s = 0.0, int / int, float32 * int and Python floats that are passed
        "float32(0.5) keeps it float32, which GPUs that are not for float64 (GeForce) compute at many times the rate")
 
 _COMPUTE = {"add", "sub", "mul", "mad", "fma", "div", "sqrt", "rcp", "rsqrt"}
-_ASKED = re.compile(r"\b(float64|double|complex128|f8|c16)\b")
+_ASKED = re.compile(r"\b(?<!def )(float64|double|complex128|f8|c16)\b")
+_COMMENT = re.compile("#.*")
 
 
 def doubles(kernel: Any, args: Sequence[Any], entry: Entry, trace: Trace) -> tuple[str, ...]:
@@ -47,13 +48,15 @@ def _computes(name):
 
 
 def _asks(function):
-    """Whether a function, or one that it calls, says float64, by that name or another one. One that is not known may."""
+    """Whether the code of a function, or of one that it calls, says float64, by that name or another one. One not known
+    may."""
     todo, seen = [function], set()
     while todo:
         function = todo.pop()
         seen.add(function)
         try:
-            source, names = inspect.getsource(function), inspect.getclosurevars(function)
+            source = _COMMENT.sub("", inspect.getsource(function)).replace(function.__doc__ or "", "")
+            names = inspect.getclosurevars(function)
         except (OSError, TypeError):
             return True
         values = [*names.globals.values(), *names.nonlocals.values()]

@@ -45,6 +45,12 @@ def in_a_function(a, out, n):
     out[i] = root(a[i] * 0.3)
 
 
+def double(a, out, n):
+    """A double of each number."""
+    i = cuda.grid(1)
+    out[i] = a[i] * 2.0 + n                 # with double buffering, some time
+
+
 def single(a, out, n):
     i = cuda.grid(1)
     out[i] = a[i] * float32(0.1) + THIRD * n
@@ -76,7 +82,7 @@ def notes(kernel, dtype=np.float32, n=THIRD):
     return [note for note in sl.simulate(kernel)[1, 32](a, np.zeros(32, a.dtype), n).notes if DOUBLES in note]
 
 
-@pytest.mark.parametrize("kernel", [by_a_constant, by_a_sum, by_a_quotient, in_a_function])
+@pytest.mark.parametrize("kernel", [by_a_constant, by_a_sum, by_a_quotient, in_a_function, double])
 def test_float64_by_accident_is_noted_with_its_lines(kernel):
     (note,) = notes(kernel)
     assert note.startswith("test_doubles.py, line")
