@@ -1,11 +1,13 @@
 """Statements count as much as ptxas counts them where it decides which loops it unrolls, and it writes as many rounds."""
 
 
+from itertools import product
+
 import numpy as np
 import pytest
 from machine_code import listed_each, needs_tools
 from ptx_texts import module
-from random_loops import HEAD, TAIL
+from random_loops import AGAINST, HEAD, SHAPES, TAIL
 
 from simlayout import ptx
 from simlayout.machine.ptx.parser.grammar import parse
@@ -41,6 +43,10 @@ STATEMENTS = [
     "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r5}, [%r4];", "cp.async.cg.shared.global [%r4], [%rd3], 16;",
 ]
 """Some statements, of which the last one's result is read behind the loop."""
+
+
+STAYS = "turned", "negated", "tested ahead"
+"""Shapes of loops that are not written in parts."""
 
 
 def loop(part, number, more=MORE, last=LAST):
@@ -83,15 +89,24 @@ def test_as_many_rounds_as_ptxas_may_write_of_a_loop_it_writes_all(tmp_path):
         case: case[0] * round(0.97 * case[1]) for case in cases}
 
 
+@pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("number", [300, 301, 1001])
-def test_rounds_that_are_too_many_are_written_in_parts_and_do_the_same(number, monkeypatch):
+def test_rounds_that_are_too_many_are_written_in_parts_and_do_the_same(shape, number, monkeypatch):
     monkeypatch.setattr(Repeated, "matter", property(lambda _: True, lambda *_: None), raising=False)
-    part = "ld.shared.f32 %f5, [%r4]; add.f32 %f3, %f3, %f5; mul.f32 %f3, %f3, 0f3F7FBE77; " * 5 + "add.s32 %r4, %r4, 4; "
-    text, found = module(loop(part, number, "", ""), ["u64", "u32"]), []
-    for _ in range(2):
-        entry, array = ptx.load(text).entry(), np.linspace(0.5, 1.5, 1 << 14, dtype=np.float32)
-        entry.run(1, 32, array, 3, hazards="off")
-        found.append((array[:4096].tobytes(), len(entry.program.steps)))
-        monkeypatch.setattr("simlayout.machine.ptx.lowering.lower.unrolled", lambda function: function)
-    (one, steps), (other, fewer) = found
-    assert one == other and steps > 5 * fewer
+    part = "ld.shared.f32 %f5, [%r4]; add.f32 %f3, %f3, %f5; mul.f32 %f3, %f3, 0f3F7FBE77; " * 5
+    branch = "setp.gt.f32 %p2, %f3, %f6; @%p2 bra C; add.f32 %f4, %f4, %f3; C: "
+    found = []
+    for body, compare, step in product((part, part + branch), ("ne", "lt"), (1, -1)):
+        first, last = (0, number) if step > 0 else (number, 0)
+        compare = {"ne": "ne.s32", "lt": "lt.s32" if step > 0 else "gt.s32"}[compare]
+        text = module(HEAD + f"mov.b32 %r6, {first}; " + SHAPES[shape].format(
+            body=body + "add.s32 %r4, %r4, 4; ", i="%r6", n=last, on=compare, off=AGAINST[compare[:2]] + compare[2:],
+            step=f"add.s32 %r6, %r6, {step}; ") + TAIL, ["u64", "u32"])
+        with monkeypatch.context() as patched:
+            for _ in range(2):
+                entry, array = ptx.load(text).entry(), np.linspace(0.5, 1.5, 1 << 14, dtype=np.float32)
+                trace = entry.run(1, 32, array, 3, hazards="off")
+                found.append((array[:4096].tobytes(), trace.hazards, len(entry.program.steps)))
+                patched.setattr("simlayout.machine.ptx.lowering.lower.unrolled", lambda function: function)
+    assert [one[:2] for one in found[::2]] == [one[:2] for one in found[1::2]]
+    assert any(one[2] > 5 * other[2] for one, other in zip(found[::2], found[1::2])) or shape in STAYS

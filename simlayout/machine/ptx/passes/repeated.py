@@ -166,11 +166,11 @@ class Repeated:
         if parts is None:
             return None
         ahead, many = parts
-        begin = self._copied("ahead", 1, parts=self._loop[:1]) if self._at_top else []
-        begin += self._copied("turned", 1) if self._branches else []
-        begin += self._copied("first", ahead, True, begins_here=not begin) if ahead else []
-        again = [*self._copied("several", many), goes_to(self._end.branch, f"{self._mark}.several")]
-        return _not_again([*begin, self._label("begin"), *again])
+        made = [*self._copied("ahead", 1, parts=self._loop[:1]), self._label("begin")] if self._at_top else []
+        made += self._copied("turned", 1) if self._branches else []
+        made += self._copied("first", ahead, True, begins_here=not made) if ahead else []
+        made += [*self._copied("several", many), goes_to(self._end.branch, f"{self._mark}.several")]
+        return _not_again(made)
 
     def _parts(self):
         """(rounds ahead, rounds in one behind them) of a plain number of them; None if ptxas repeats them one by one."""
