@@ -3,9 +3,9 @@
 So loads and stores of several rounds stand in one basic block, and what is known of straight code holds for them: they are
 joined, and left out. Seen in the SASS of ptxas 13.0: it unrolls a loop that a counter ends, of 32 or 64 bits, compared with
 a number, if no loop is left in it, and it is not too large (`sizes`): of a larger one of one basic block it makes a loop of
-several rounds, behind those that are left over. One that is a single block must go back where the
-comparison holds (`@%p bra LOOP`, not `@!%p`). All is executed as it is written, but for the branches, and products that are
-fused with sums of the next round (`contracted`); a register that is as much larger in each round is told so (`rounds`).
+several rounds, behind those that are left over. One that is a single block must go back where the comparison holds (`@%p
+bra LOOP`, not `@!%p`). All is executed as it is written, but for the branches, and products that are fused with sums of the
+next round (`contracted`); a register that is as much larger in each round is told so (`rounds`).
 """
 
 from collections import Counter
@@ -162,8 +162,11 @@ class _Unrolled:
             on, number = copies.round(number, self._end.branch), number + 1
         if on:
             return self._several()
-        matters = wider or rounds.matter or _carries_products(self._flow, self._loop)
-        return self._with(copies.written()) if on is False and matters else None
+        return self._with(copies.written()) if on is False and (wider or self._matter(rounds)) else None
+
+    def _matter(self, rounds):
+        """Whether rounds that are written may be seen in counts or results."""
+        return rounds.matter or _carries_products(self._flow, self._loop)
 
     def _repeated(self):
         return Repeated(self._function, self._flow, self._loop, self._out, self._end, self._mark, self._own, self._live)
@@ -172,8 +175,7 @@ class _Unrolled:
         """The statements with several rounds in one, of a plain number that is too large."""
         repeated = self._repeated()
         made = repeated.several()
-        matters = repeated.matter or _carries_products(self._flow, self._loop)
-        return self._with(made) if made is not None and matters else None
+        return self._with(made) if made is not None and self._matter(repeated) else None
 
     def _in_fours(self):
         """The statements with rounds of which only the launch tells the number."""
@@ -185,8 +187,7 @@ class _Unrolled:
         if not repeated.fits(alike):
             return None
         made = repeated.in_fours()
-        matters = repeated.matter or _carries_products(self._flow, self._loop) or not alike(self._end.branch)
-        return self._with(made) if matters else None
+        return self._with(made) if self._matter(repeated) or not alike(self._end.branch) else None
 
     def _executed_always(self):
         """The blocks that are executed in each round."""
