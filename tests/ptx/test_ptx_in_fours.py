@@ -34,6 +34,9 @@ MADE = {
     ("bottom", "lt.s32", "%r8", LOAD + BRANCH): {"FADD": 14, "LDS": 7},
 }
 """{(shape, comparison, bound, round): loads and arithmetic}."""
+COMPUTES = ["shl.b32 {0}, {1}, {4}; ", "mul.lo.s32 {0}, {1}, {4}; ", "mad.lo.s32 {0}, {1}, {4}, {2}; ",
+            "mad.lo.s32 {0}, {1}, {2}, {3}; ", "add.s32 {0}, {1}, {4}; ", "sub.s32 {0}, {1}, {4}; ",
+            "add.s32 {0}, {1}, {2}; "]
 
 
 def body(shape, compare, bound, round):
@@ -41,6 +44,15 @@ def body(shape, compare, bound, round):
     i = "%d7" if bits == "64" else "%r6"
     return HEAD + f"mov.b{bits} {i}, 0; " + SHAPES[shape].format(
         body=round, i=i, n=bound, on=compare, off=against + compare[2:], step=f"add.s{bits} {i}, {i}, 1; ") + TAIL
+
+
+def computed(rng):
+    """A round that computes of its number, and keeps all of it in %r5."""
+    known, round = ["%r6", "%r1"], ""
+    for to in ("%x1", "%x2", "%x3", "%x4"):
+        round += rng.choice(COMPUTES).format(to, *rng.choice(known, 3), rng.integers(5)) + f"mad.lo.s32 %r5, %r5, 5, {to}; "
+        known.append(to)
+    return round
 
 
 def made(text):
@@ -99,6 +111,23 @@ def test_any_number_of_rounds_does_the_same_as_the_loop_as_it_is_written(shape, 
                 found[-1].append(array[:128].tolist())
         monkeypatch.setattr("simlayout.machine.ptx.lowering.lower.unrolled", lambda function: function)
     assert found[0] == found[1] and len({*map(tuple, found[0])}) > 8
+
+
+def test_whatever_a_round_computes_of_its_number_is_the_same_where_rounds_are_written_together(monkeypatch):
+    """Two results of one register and different numbers (`shl.b32 %x1, %r6, 2` and `shl.b32 %x2, %r6, 6`) were one."""
+    every(monkeypatch)
+    rng, found = np.random.default_rng(30), []
+    texts = [module(body("bottom", "ne.s32", "%r8", computed(rng)).replace("ret;", "st.global.b32 [%rd3], %r5; ret;"),
+                    ["u64", "u32"]) for _ in range(40)]
+    for _ in range(2):
+        entries, found = [ptx.load(text).entry() for text in texts], [*found, []]
+        for entry in entries:
+            array = np.zeros(1 << 12, np.float32)
+            entry.run(1, 32, array, 7, hazards="off")
+            found[-1].append((len(entry.program.steps), array[:32].view(np.int32).tolist()))
+        monkeypatch.setattr("simlayout.machine.ptx.lowering.lower.unrolled", lambda function: function)
+    assert all(one[1] == other[1] for one, other in zip(*found))
+    assert sum(one[0] > other[0] for one, other in zip(*found)) > 30
 
 
 def test_lanes_that_leave_a_loop_in_different_rounds_execute_four_two_and_one_apart():

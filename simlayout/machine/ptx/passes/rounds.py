@@ -143,9 +143,9 @@ class Rounds:
         if opcode == "mad" and None not in numbers[:2]:
             product = _computed(statement, [*numbers[:2], 0])
             return None if product is None else (parts[2][0], parts[2][1] + product)
-        factors = self._factors(opcode, numbers, bits) if whole else None
-        key = opcode, modifiers, *(part if factors is None else part[0] for part in parts)
-        more = 0 if factors is None else sum(factor * part[1] for factor, part in zip(factors, parts))
+        factors = whole and self._factors(opcode, numbers, bits) or (0,) * len(parts)
+        key = opcode, modifiers, *(part[0] if factor else part for factor, part in zip(factors, parts))
+        more = sum(factor * part[1] for factor, part in zip(factors, parts))
         if key in self._first:
             return self._first[key], more
         if not more:
