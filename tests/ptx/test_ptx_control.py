@@ -337,3 +337,27 @@ def test_a_guard_that_keeps_lanes_from_where_all_must_come_is_named(before, said
     body = f"mov.u32 %r1, %tid.x; setp.eq.u32 %p1, %r1, 0; {before}\n@%p1 bar.sync 0;\nOUT: bar.sync 0;\nret;"
     with pytest.raises(sl.HazardError, match=f"bar.sync needs lanes that do not come: {said}"):
         sl.ptx.load(module(body)).entry().run(1, 32)
+
+
+LONG = """mov.u32 %r1, %tid.x; mov.u32 %r2, 0; setp.eq.u32 %p1, %r1, 0; selp.u32 %r3, 3000, 1, %p1;
+BATCH: bar.sync 0; mov.u32 %r4, 0;
+INSIDE: add.u32 %r4, %r4, 1; add.u32 %r5, %r5, %r4; xor.b32 %r5, %r5, 5; setp.lt.u32 %p2, %r4, %r3; @%p2 bra INSIDE;
+add.u32 %r2, %r2, 1; setp.lt.u32 %p3, %r2, 3; {}@%p3 bra BATCH;
+ld.param.u64 %rd1, [kernel_param_0]; mul.wide.u32 %rd2, %r1, 4; add.s64 %rd1, %rd1, %rd2; st.global.u32 [%rd1], %r5; ret;"""
+
+
+@pytest.mark.parametrize("hazards", ["raise", "off"])
+def test_lanes_that_stand_for_long_and_come_to_the_next_barrier_before_the_others_wait_there(hazards):
+    """The loop around it has a barrier at its head: whoever is still inside has not gone past that, as was told of a
+    rasterizer whose pixels see 256 Gaussians each."""
+    out = np.zeros(64, np.uint32)
+    sl.ptx.load(module(LONG.format(""), ["u64"])).entry().run(1, 64, out, hazards=hazards)
+    assert out[1] == out[63] != out[0]
+
+
+def test_lanes_that_really_leave_out_such_a_barrier_are_told():
+    text = module(LONG.format("@%p1 bra OUT; ").replace("ld.param", "OUT: ld.param"), ["u64"])
+    sl.ptx.load(text).entry().run(1, 64, np.zeros(64, np.uint32))        # lane 0 has ended: no barrier asks for it
+    text = text.replace("OUT: ", "OUT: bar.warp.sync -1; ")
+    with pytest.raises(sl.HazardError, match="divergence: bar.* needs lanes that do not come"):
+        sl.ptx.load(text).entry().run(1, 64, np.zeros(64, np.uint32))

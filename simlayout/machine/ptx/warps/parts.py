@@ -52,6 +52,7 @@ class Parts:
         """All lanes are at the start."""
         self.steps_run, self._favourite, self._favoured_until = 0, None, 0
         self.spins, self._looked = False, None           # whether it has read again what nobody has changed
+        self._early = ~EVERYONE                          # lanes that have had their turn before their place in the order
         self.parts = [Part(self.present, self.program.start, 0)] if self.present.any() else []
 
     # ---- one part ------------------------------------------------------------------------------------------------
@@ -268,11 +269,13 @@ class Parts:
             raise Doubt(f"{self.program.steps[part.at].where()}: lanes beyond a barrier at which others stand")
 
     def _passed(self, part):
-        """A part that stands at a barrier which this one has gone past, or None."""
+        """A part that stands at a barrier which this one has gone past, or None. One that is there before its turn may be a
+        round of a loop ahead of this one."""
         program = self.program
         for other in self.parts:
             if (other.parked and program.steps[other.at].aligned and program.places[part.at] > program.places[other.at]
-                    and program.follows(other.at, part.at)):
+                    and program.follows(other.at, part.at)
+                    and not ((other.lanes & self._early).any() and program.follows(part.at, other.at))):
                 return other
         return None
 
@@ -329,7 +332,7 @@ class Parts:
         """The part to run: of those that can the one furthest back, but for one that has stood for long; None if none
         can."""
         if len(self.parts) == 1:
-            only, self.spins = self.parts[0], False
+            only, self.spins, self._early = self.parts[0], False, ~EVERYONE
             return None if only.parked or only.waits is not None and not only.waits[0][0]() else only
         self._merge()
         able = [part for part in self.parts if not part.parked and (part.waits is None or part.waits[0][0]())]
@@ -342,6 +345,7 @@ class Parts:
         first = min(able, key=lambda part: part.ran, default=None)
         if first is not None and (spins or self.steps_run - first.ran > PATIENCE):
             self._favourite, self._favoured_until = first, self.steps_run + PATIENCE
+            self._early = self._early | first.lanes
             return first
         return min(able, key=lambda part: self.program.places[part.at], default=None)
 
