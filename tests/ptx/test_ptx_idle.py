@@ -6,7 +6,7 @@ from ptx_texts import module
 
 import simlayout as sl
 
-HEAD = """.reg .b32 %tid, %lane, %word, %more; .reg .b64 %x, %at, %off; .reg .pred %first, %other;
+HEAD = """.reg .b32 %tid, %lane, %word, %more; .reg .b64 %x, %at, %off; .reg .pred %first, %other, %half, %both;
 ld.param.u64 %x, [kernel_param_0]; mov.u32 %tid, %tid.x; and.b32 %lane, %tid, 31; mul.wide.u32 %off, %lane, 4;
 add.u64 %at, %x, %off; setp.lt.u32 %other, %tid, 64; """
 FIRST = "setp.lt.u32 %first, %tid, 32; "
@@ -15,6 +15,10 @@ IDLE = {
     "an update in place": FIRST + LOAD + ADD + STORE,
     "by the second warp": FIRST + LOAD + ADD + STORE.replace("@", "@!"),
     "by way of a move under a guard": FIRST + "mov.u32 %word, 3; @%other " + LOAD + ADD + STORE,
+    "by half of a warp": FIRST + "setp.lt.u32 %half, %lane, 16; " + LOAD + ADD + "and.pred %both, %half, %first; "
+                         + STORE.replace("%first", "%both"),
+    "behind a loop": "mov.u32 %lane, 0;\nAGAIN: add.u32 %lane, %lane, 1; setp.lt.u32 %half, %lane, 3; @%half bra AGAIN; "
+                     + FIRST + LOAD + ADD + STORE,
     "in a loop": f"{FIRST}mov.u32 %tid, 0;\nAGAIN: {LOAD}{ADD}{STORE}add.u32 %tid, %tid, 1; setp.lt.u32 %other, %tid, 3; "
                  "@%other bra AGAIN; ",
 }
@@ -26,6 +30,9 @@ RACES = {
     "an address": FIRST + LOAD + ADD + STORE + "mul.wide.u32 %off, %word, 4; add.u64 %off, %x, %off; @%first st.global.u32 "
                   "[%off+256], 1; ",
     "exchanged": FIRST + LOAD + "shfl.sync.bfly.b32 %word, %word, 1, 31, -1; " + ADD + STORE,
+    "a disjunction": FIRST + LOAD + ADD + "or.pred %both, %other, %first; " + STORE.replace("%first", "%both"),
+    "what is not both": FIRST + LOAD + ADD + "and.pred %both, %other, %first; " + STORE.replace("@%first", "@!%both")
+                        + STORE.replace("%first", "%both"),
     "a predicate that is made later": LOAD + FIRST + ADD + STORE,
     "a predicate that is made twice": FIRST + LOAD + FIRST + ADD + STORE,
     "a predicate that each round makes": f"mov.u32 %lane, 0;\nAGAIN: {FIRST}{LOAD}{ADD}{STORE}add.u32 %lane, %lane, 1; "
@@ -39,4 +46,4 @@ def test_what_no_lane_stores_of_what_it_reads_does_not_race(what):
     array = np.zeros(128, np.uint32)
     trace = sl.ptx.load(module(HEAD + {**IDLE, **RACES}[what] + "ret;", ["u64"])).entry().run(1, 64, array, hazards="report")
     assert {one.kind for one in trace.hazards} == ({"global race"} if what in RACES else set())
-    assert array[:32].all()
+    assert array[:16].all()

@@ -82,7 +82,7 @@ class Names:
 
     @cached_property
     def idle(self):
-        """As `passes.idle`: id of a load -> the guard of what stores its value."""
+        """As `passes.idle`: id of a load -> the predicates that hold where its value is stored."""
         return idle(self.function)
 
     @cached_property

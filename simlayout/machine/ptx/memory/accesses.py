@@ -236,7 +236,9 @@ class MemoryTwins:
 
     def _global_load(self, addresses, active, nbytes, how):
         data = np.zeros((LANES, nbytes), np.uint8)
-        needs = active if how.needed is None else active & (self.rows[how.needed[0]] != how.needed[1])
+        needs = active
+        for row, negated in how.needed:
+            needs = needs & (self.rows[row] != negated)
         for pointer, lanes in self.pointers(addresses, active & ~needs, nbytes, "reads"):
             data |= pointer.peek(lanes, nbytes)          # of which nothing is stored
         for pointer, lanes in self.pointers(addresses, needs, nbytes, "reads"):

@@ -15,13 +15,13 @@ from simlayout.machine.ptx.memory.space import LOCAL, WINDOW
 @dataclass(frozen=True)
 class Manner:
     """How a load reads. order: as in PTX. used: (bytes of an element, the elements that something reads), if not all are.
-    carried: rows of its results, if they are only moved (see `passes.carried`). needed: (the row of a predicate, what it is
-    not), in lanes of which alone the value is stored (see `passes.idle`), or None."""
+    carried: rows of its results, if they are only moved (see `passes.carried`). needed: [(the row of a predicate, what it
+    is not)], in lanes of which alone the value is stored (see `passes.idle`)."""
 
     order: str = WEAK
     used: tuple[int, Sequence[int]] | None = None
     carried: tuple[int, ...] = ()
-    needed: tuple[int, int] | None = None
+    needed: tuple[tuple[int, int], ...] = ()
 
 
 PLAIN = Manner()

@@ -124,10 +124,9 @@ def _used(target, form, names):
 
 
 def _needed(load, names):
-    """(the row of a predicate, what it is not), in lanes of which alone what a load reads is stored; else None."""
-    guard = names.idle.get(id(load))
-    plain = getattr(guard, "register", guard)
-    return None if guard is None else (names.register(plain), int(plain is not guard))
+    """[(the row of a predicate, what it is not)], in lanes of which alone what a load reads is stored."""
+    guards = [(guard, getattr(guard, "register", guard)) for guard in names.idle.get(id(load), ())]
+    return tuple((names.register(plain), int(plain is not guard)) for guard, plain in guards)
 
 
 def _carried(target, places, names):

@@ -11,16 +11,16 @@ from simlayout.machine.ptx.passes.def_use import defined, may_define, registers_
 _COMPUTES = {*FORMS, "mov", "selp"} - {"setp"}
 
 
-def idle(function: syntax.Function) -> dict[int, syntax.Register | syntax.Negated]:
-    """{id of such a load: the guard of the stores}, of a function. The guard is written once, ahead of the load and of all
-    loops that the load is in.
+def idle(function: syntax.Function) -> dict[int, tuple[syntax.Register | syntax.Negated, ...]]:
+    """{id of such a load: predicates that hold where a store does}, of a function. They are written once, ahead of the load
+    and of all loops that the load is in; the guard of the stores is one of them, or their conjunction.
 
     >>> from simlayout.machine.ptx.parser.grammar import parse
     >>> text = ".version 9.0 .target sm_90 .address_size 64 .entry f() { .reg .b32 %r<9>; .reg .b64 %d; .reg .pred %p; "
     >>> text += "setp.eq.u32 %p, %r3, 0; ld.global.b32 %r1, [%d]; add.u32 %r2, %r1, 1; @%p st.global.b32 [%d], %r2; ret; }"
     >>> function = parse(text).functions["f"]
-    >>> idle(function)[id(function.body[1])].name
-    '%p'
+    >>> [one.name for one in idle(function)[id(function.body[1])]]
+    ['%p']
     """
     body = function.body or ()
     reads: defaultdict[str, list[int]] = defaultdict(list)
@@ -31,14 +31,14 @@ def idle(function: syntax.Function) -> dict[int, syntax.Register | syntax.Negate
                 reads[name].append(at)
             for name in may_define(one):
                 writes[name].append(at)
-    begins = _first_loop(body)
-    found = {}
+    loops, found = _loops(body), {}
     for at, one in enumerate(body):
         if isinstance(one, syntax.Instruction) and one.opcode == "ld" and "global" in one.modifiers:
             guard = _guard(one, body, reads)
-            made = [] if guard is None else writes[_name(guard)]
-            if guard is not None and len(made) == 1 and made[0] < min(at, begins):
-                found[id(one)] = guard
+            ahead = min([at, *(begin for begin, end in loops if begin < at < end)])
+            parts = () if guard is None else _parts(guard, body, writes)
+            if parts and all(len(made := writes[_name(part)]) == 1 and made[0] < ahead for part in parts):
+                found[id(one)] = parts
     return found
 
 
@@ -46,14 +46,23 @@ def _name(guard):
     return next(iter(registers_in((guard,))))
 
 
-def _first_loop(body):
-    """The place of the first label to which something behind it leads."""
+def _parts(guard, body, writes):
+    """The predicates whose conjunction a guard is."""
+    made = writes[_name(guard)]
+    one = body[made[0]] if len(made) == 1 and isinstance(guard, syntax.Register) else None
+    if one is None or one.opcode != "and" or one.guard is not None:
+        return (guard,)
+    return tuple(part for source in one.operands[1:] for part in _parts(source, body, writes))
+
+
+def _loops(body):
+    """[(where a label is, where something behind it leads there)]."""
     at = {one.name: i for i, one in enumerate(body) if isinstance(one, syntax.Label)}
     if any(getattr(one, "opcode", "") == "brx" for one in body):
-        return 0
+        return [(0, len(body))]
     leads = [(i, at.get(getattr(one.operands[0], "name", ""), 0)) for i, one in enumerate(body)
              if isinstance(one, syntax.Instruction) and one.opcode == "bra"]
-    return min((to for i, to in leads if to < i), default=len(body))
+    return [(to, i) for i, to in leads if to < i]
 
 
 def _guard(load, body, reads):
