@@ -40,6 +40,8 @@ def test_a_name_is_read_as_cxxfilt_reads_it(mangled, name):
     if shutil.which("c++filt"):
         told = subprocess.run(["c++filt", mangled], capture_output=True, text=True, check=True).stdout.strip()
         assert told.removeprefix("void ").startswith(name)
+        assert same_name(cxx_name(mangled), told)
+    assert same_name(cxx_name(mangled), name) and same_name(cxx_name(mangled), f"void {name}(int const*)")
 
 
 @given(st.text("_ZNISEKPLJTt0123456789abdefgi", max_size=40), st.integers(2, 30))
@@ -75,6 +77,13 @@ def test_an_entry_is_found_by_its_name_in_cxx_and_listed_by_it():
     with pytest.raises(MachineError, match=r"'rowsum' is a part of 2 entries' names: .* mine::rowsum<double, 32>, mine::"):
         loaded["rowsum"]
     assert not same_name("mine::rowsum<double, 33>", "sum<double, 33>")
+
+
+def test_of_many_entries_those_with_the_nearest_names_are_listed():
+    first, *more = (module(WRITE, ["u64"], f"_Z6rowsumILi{number}EEvPi") for number in range(40))
+    loaded = sl.ptx.load("".join([first, *(text.split("64\n", 1)[1] for text in more)]))
+    with pytest.raises(MachineError, match=r"it has rowsum<25>, .*rowsum<\d+> and 28 more$"):
+        loaded["rowsum<255>"]
 
 
 TYPES = {

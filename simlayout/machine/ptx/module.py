@@ -1,6 +1,7 @@
 """Modules of PTX, as users see them: entries by name, and variables in global and constant memory."""
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +17,8 @@ from simlayout.machine.ptx.entry import Entry
 from simlayout.machine.ptx.faults import Unsupported, summed
 from simlayout.machine.ptx.variables import Loaded
 
+MOST_LISTED = 12
+"""Entries whose names an error lists."""
 
 class _Entries(Mapping):
     """The entries of a Module by name, each made when somebody asks for it."""
@@ -79,9 +82,9 @@ class Module(Loaded):
             return self.entries[found[0]]
         shown = cxx_names(self.entries)
         if not found:
-            raise MachineError(f"no entry {name!r} in {self.syntax.path}; it has {', '.join(shown.values()) or 'none'}")
+            raise MachineError(f"no entry {name!r} in {self.syntax.path}; it has {_listed(shown.values(), name)}")
         raise MachineError(f"{name!r} is a part of {len(found)} entries' names: give more of one of "
-                           f"{', '.join(shown[one] for one in found)}")
+                           f"{_listed([shown[one] for one in found], name)}")
 
     def entry(self) -> Entry:
         """The only entry. Raises MachineError if there are several, or none."""
@@ -103,3 +106,10 @@ class Module(Loaded):
         list of fields, in which a Pointer is one, as `cudaMemcpyToSymbol` does. Raises MachineError if it does not fit."""
         self.variable(name)
         self._assigned.give(name, value, self._spaces(Launch(self.arch, "off").allocation))
+
+
+def _listed(names, near):
+    """Names of entries as text, or those nearest to one if there are many."""
+    names = list(names)
+    shown = names if len(names) <= MOST_LISTED else get_close_matches(near, names, MOST_LISTED, 0)
+    return ", ".join(shown) + f" and {len(names) - len(shown)} more" * (len(shown) < len(names)) or "none"

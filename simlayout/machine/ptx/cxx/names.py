@@ -58,10 +58,13 @@ def variable_name(symbol: str) -> str:
 
 
 def same_name(one: str, other: str) -> bool:
-    """Whether two names of C++ are one, whatever their spaces; the second may lack namespaces of the first.
+    """Whether two names of C++ are one, whatever their spaces; the second may lack namespaces of the first, and be written
+    as c++filt or Nsight Compute writes it.
 
     >>> same_name("mine::fold<true, const float*>", "fold< true,const float * >"), same_name("unfold", "fold")
     (True, False)
+    >>> same_name("fold<float, 32>", "void fold<float, 32u>(float*)"), same_name("fold<32>", "void fold<(int)32>(T1 *)")
+    (True, True)
     """
     one, other = map(_dense, (one, other))
     return one == other or one.endswith("::" + other)
@@ -77,4 +80,7 @@ def is_in(part: str, name: str) -> bool:
 
 
 def _dense(name):
-    return re.sub(r"\s+", "", name)
+    literal = r"\((?:unsigned |signed |long |short |int|char|bool)+\)(?=-?\d)|(?<=\d)[ul]+(?=[,>])"
+    name = re.sub(literal + r"|^void ", "", name.strip())
+    name = re.sub(r"(?<=[<, ])([\w:]+) const(?=[ *&,>])", r"const \1", name)
+    return re.sub(r"\s+|(?<!^)\([^()]*\)$", "", name)
