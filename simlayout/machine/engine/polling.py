@@ -5,6 +5,7 @@ changed nothing since, gives its turn away after a while (`Polling.polled`). Whe
 a variable of a kernel, nobody ever will: that is a deadlock.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from simlayout.errors import TOGETHER
 from simlayout.machine.engine.lanes import WarpPart
 from simlayout.machine.engine.memory import PerLane
+from simlayout.machine.hazards.kinds import Flag
 
 PATIENCE = 64
 """Reads that find the same, one after the other, before a warp gives its turn away."""
@@ -60,6 +62,11 @@ class Polling(WarpPart):
     def variables(self) -> list:
         """What its program's variables hold, to be compared, as far as it has any beside memory."""
         return []
+
+    def flag_behind(self, group: int, thread: int, epoch: int, lanes: Sequence[int]) -> Flag | str | None:
+        """By which flag one of some lanes knows of what a thread (of those whose clocks have this serial number) did in an
+        epoch, where no order tells it. ATOMICS if it may be by an atomic; None if by none, or where nobody looks."""
+        return None
 
     def poll_text(self) -> str:
         """What a warp waits for that reads the same again and again, as text."""

@@ -16,6 +16,7 @@ from simlayout.machine.hazards.global_access import (
     outlasts,
     unlike,
 )
+from simlayout.machine.hazards.kinds import ordered_ints
 from simlayout.machine.hazards.telling import OTHER_SIZE
 from simlayout.machine.hazards.touches import is_cached
 
@@ -42,12 +43,13 @@ class Known(NamedTuple):
 class Now(NamedTuple):
     """When an Access comes. group: the serial number of the clocks of those who run now; clocks: theirs, None for a read of
     before now; released: {group: its Released}, see `releases`; tell: called with what a HazardLog is told, and an
-    Allocation after the bytes."""
+    Allocation after the bytes; flag: called with an Access, its lane, and lanes that come now, as `flag_behind`."""
 
     group: int
     clocks: object
     released: dict
     tell: object
+    flag: object
 
 
 class Comparison:
@@ -186,8 +188,10 @@ class Comparison:
         if None not in (before.grain, after.grain) and before.grain != after.grain:
             detail = OTHER_SIZE
         detail = unlike(before, after) or first_read(before, after) or detail
+        now = self._now.clocks is not None and before.agent is after.agent is None and before.epoch is not None
+        flag = self._now.flag(before, int(mine[0]), ordered_ints(theirs)) if now else None
         self._now.tell("global race", before.place_of(mine), after.place_of(theirs), bytes, after.allocation, did=did,
-                       does=does, detail=detail)
+                       does=does, detail=detail, flag=flag)
         return True
 
     def _check_fence(self, before):

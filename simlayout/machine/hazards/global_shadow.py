@@ -17,6 +17,7 @@ after is kept beneath it, for such stores alone; whatever else comes must come a
 
 import numpy as np
 
+from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.hazards.global_access import STRONG, WRITES, Access, Plain, units
 from simlayout.machine.hazards.global_comparison import BENEATH, STAYS, Comparison, Known, Now
 from simlayout.machine.hazards.proxies import PRUNE_AT
@@ -153,7 +154,7 @@ class GlobalShadow:
     def _after(self, before, access, clocks, same):
         """The numbers of bytes that had numbers `before`, uint32 [rows, unit], when an Access has come."""
         after, numbers, made = np.zeros_like(before), np.unique(before).tolist(), {}
-        now, equal = Now(self._group, clocks, self._released, self._tell), False
+        now, equal = Now(self._group, clocks, self._released, self._tell, self._flag), False
         for number in numbers:
             known, where = self._known[number], None if len(numbers) == 1 else before == number
             carefully = _is_due(len(known.present))
@@ -202,6 +203,9 @@ class GlobalShadow:
                 left[number] = known
         self._known = left
         self._most = max(PRUNE_AT, 2 * len(self._known))
+
+    def _flag(self, before, lane, lanes):
+        return self._launch.running.flag_behind(before.group, LANES * before.warp + lane, before.epoch, lanes)
 
     def _tell(self, kind, first, second, bytes, allocation, **words):
         self._launch.log.add(kind, first, second, bytes - allocation.origin, allocation.told, **words)

@@ -3,11 +3,12 @@
 from dataclasses import dataclass, replace
 from os import getcwd
 from os.path import basename, join
+from typing import NamedTuple
 
 import numpy as np
 
 from simlayout.errors import HazardError, MachineError, brief
-from simlayout.machine.hazards.languages import GRID_SYNC, LANES_SYNC, OF_OTHER_WARPS, worded
+from simlayout.machine.hazards.languages import ACQUIRE, GRID_SYNC, LANES_SYNC, OF_OTHER_WARPS, RELEASE, worded
 from simlayout.machine.hazards.units import in_shared, spans
 from simlayout.shown import Shown
 from simlayout.wording import counted
@@ -20,6 +21,10 @@ GROUP, PHASE = "wait for that group in the copying warp, then bar.sync", "wait f
 
 LOCK = "; under a lock put a membar.gl behind what takes it, and one ahead of what frees it"
 """What orders what threads do to global memory while they hold a lock."""
+
+ATOMICS = ("; under a lock, or where one waits for the other by an atomic, put a membar.cta ahead of what frees it instead, "
+           "and one behind what takes it")
+"""What orders two of a CTA that has such atomics."""
 
 KINDS = {
     "unwritten read": ("{second} reads {bytes}, which nothing has written", "store or copy them first"),
@@ -102,6 +107,23 @@ class Place:
         return f"{self.instruction} of warp {self.warp}{lanes} ({located(self.file, self.line, self.callers)})"
 
 
+class Flag(NamedTuple):
+    """By which a thread knows that another one has done something, where that makes no order. place: of what set it; fenced:
+    whether that is behind a fence, or releases; scope: of a fence that would do, "cta" or "gl"."""
+
+    place: Place
+    fenced: bool
+    scope: str = "gl"
+
+    def advice(self) -> str:
+        """What makes an order of it."""
+        at = located(*[(self.place.file, self.place.line), *self.place.callers][-1])
+        if self.fenced:
+            return f"let what waits for the flag of {at} acquire{ACQUIRE}, or put a membar.{self.scope} behind it"
+        return (f"let what sets the flag ({at}) release, and what waits for it acquire{RELEASE}, or put a "
+                f"membar.{self.scope} ahead of the one and one behind the other")
+
+
 @dataclass(frozen=True)
 class Hazard(Shown):
     """One hazard: its kind (a key of KINDS), what happened in one line, and where.
@@ -145,9 +167,9 @@ class Hazard(Shown):
                 "at_least": self.at_least, **places}
 
 
-def hazard(kind, first, second, bytes=(), memory=in_shared, **words):
-    """A Hazard with its sentence. bytes: ints in any order; memory: how sorted ones are told (see `units`); words: what else
-    the sentence names.
+def hazard(kind, first, second, bytes=(), memory=in_shared, flag=None, **words):
+    """A Hazard with its sentence. bytes: ints in any order; memory: how sorted ones are told (see `units`); flag: as of
+    `_told`; words: what else the sentence names.
 
     >>> store = Place("kernel.py", 3, "st.shared.b32", (0, 0, 0), 0, (0, 1, 2))
     >>> load = Place("kernel.py", 4, "ld.shared.b32", (0, 0, 0), 1, (5,))
@@ -155,14 +177,21 @@ def hazard(kind, first, second, bytes=(), memory=in_shared, **words):
     read after write: ld.shared.b32 of warp 1, lane 5 (kernel.py:4) reads shared bytes 0-3 (word 0), which st.shared.b32 \
 of warp 0, lanes 0-2 (kernel.py:3) writes, and nothing orders the two: put a bar.sync between them
     """
-    (sentence, fix), bytes = _told(kind, first, second), ordered_ints(bytes)
-    text = sentence.format(first=first, second=second, bytes=memory(bytes) if bytes else "", **words)
+    (sentence, fix), bytes = _told(kind, first, second, flag), ordered_ints(bytes)
+    place = getattr(flag, "place", None)
+    text = sentence.format(first=first, second=second, bytes=memory(bytes) if bytes else "", flag=place, **words)
     return Hazard(kind, f"{text}: {fix}", first, second, bytes)
 
 
-def _told(kind, first, second):
-    """(sentence, fix) of a kind of hazard between two Places, which may be of two CTAs of a cluster, or on one line."""
+def _told(kind, first, second, flag=None):
+    """(sentence, fix) of a kind of hazard between two Places, which may be of two CTAs of a cluster, or on one line. flag:
+    the Flag by which the second knows of the first, or ATOMICS, or None."""
     sentence, fix = KINDS[kind]
+    if isinstance(flag, Flag) and kind in RACES:
+        return sentence, flag.advice()
+    if flag is not None and kind in ORDERED - {"lane race"}:
+        sentence, fix = _told(kind, first, second)
+        return sentence, fix + flag
     if kind in ONE_LINE and _one_line(kind, first, second):
         return sentence, ONE_LINE[kind]
     if fix == SYNC and first.cta != second.cta:
@@ -248,7 +277,7 @@ class HazardLog:
         self.mode, self._python, self.aside = mode, python, None
         self._found, self._put_aside, self._missed = {}, {}, {}
 
-    def add(self, kind, first, second, bytes=(), memory=in_shared, **words):
+    def add(self, kind, first, second, bytes=(), memory=in_shared, flag=None, **words):
         """Takes what `hazard` takes, gives the advice in the words of its file, raises the Hazard as a HazardError unless
         the mode is "report". One that is known is only counted: a loop without a barrier has thousands."""
         apart = self.aside is not None and self.aside(kind, memory)
@@ -260,7 +289,8 @@ class HazardLog:
             return
         if "of" in words:                                # what is left, and what asks for more of it
             words["of"] = worded(words["of"], second.file, self._python)
-        fault, (_, advice) = hazard(kind, first, second, bytes, memory, **words), _told(kind, first, second)
+        fault = hazard(kind, first, second, bytes, memory, flag, **words)
+        _, advice = _told(kind, first, second, flag)
         fault = replace(fault, text=fault.text.removesuffix(advice) + self._own(advice, second))
         if self.mode == "raise" and not apart:
             raise error(fault)

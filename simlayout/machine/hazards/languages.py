@@ -13,15 +13,21 @@ OF_OTHER_WARPS = ", or a bar.sync if lanes of other warps touch it too"
 GRID_SYNC = "grid.sync() of a cooperative launch, or a counter"
 """What orders all threads of a grid; the first is no instruction of PTX, so called as in CUDA C++."""
 
+RELEASE, ACQUIRE = " (st.release and ld.acquire)", " (ld.acquire)"
+"""What synchronizes by a flag."""
+
 _TRITON_BARRIER = "tl.debug_barrier() (or take fewer num_warps, if there are more threads than elements)"
 
 WORDS = {
     NUMBA: ((LANES_SYNC, "cuda.syncwarp()"), ("bar.sync", "cuda.syncthreads()"),
-            ("membar.gl", "cuda.threadfence()"), ("atom.add", "cuda.atomic.add"),
+            ("membar.gl", "cuda.threadfence()"), ("membar.cta", "cuda.threadfence_block()"), (RELEASE, ""), (ACQUIRE, ""),
+            ("atom.add", "cuda.atomic.add"),
             (GRID_SYNC, "cuda.cg.this_grid().sync(), or a counter"),
             (SHARED_BYTES, "the fourth number of kernel[grid, block, stream, bytes]")),
     CUDA: ((LANES_SYNC, "__syncwarp()"), ("bar.sync", "__syncthreads()"),
-           ("membar.gl", "__threadfence()"), ("atom.add", "atomicAdd")),
+           ("membar.gl", "__threadfence()"), ("membar.cta", "__threadfence_block()"), ("atom.add", "atomicAdd"),
+           (RELEASE, " (memory_order_release and _acquire of cuda::atomic_ref)"),
+           (ACQUIRE, " (memory_order_acquire of cuda::atomic_ref)")),
     TRITON: ((LANES_SYNC, _TRITON_BARRIER), (OF_OTHER_WARPS, ""), ("bar.sync", _TRITON_BARRIER),
              ("atom.add", "tl.atomic_add"), (GRID_SYNC, "a counter")),
 }

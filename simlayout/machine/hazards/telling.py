@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.hazards.elements import UNKNOWN
 from simlayout.machine.hazards.kinds import calls_of, located
 
@@ -85,6 +86,8 @@ class Telling:
         waited = why if before.waited is None else f" (landed by the wait at {_wait_of(before)})"
         if after.agent is not None and before.warp is not after.warp:
             waited = why = f"{why} (if that is to come after the copy, it does not wait for it: {after.state()})"
+        flag = None if before.agent or after.agent else after.warp.flag_behind(
+            after.warp.cta.clocks.serial, LANES * before.warp.number + first.lanes[0], before.epoch, second.lanes)
         if before.warp is after.warp:
             return ("lane race", first, second, bytes), {"did": did, "does": does, "detail": waited}
         if did != does and self._had_done(before.issued or before, after):
@@ -92,7 +95,7 @@ class Telling:
         elif does == "reads" and before.waited and self._had_done(before, after):
             return ("early read", first, second, bytes), {"detail": f"its wait comes later, at {_wait_of(before)}"}
         kind = {"writes": "write", "reads": "read"}
-        return (f"{kind[does]} after {kind[did]}", first, second, bytes), {"detail": waited}
+        return (f"{kind[does]} after {kind[did]}", first, second, bytes), {"detail": waited, "flag": flag}
 
     def _had_done(self, before, after):
         """Whether the warp of `before` had, before it, been where `after` is now: then that comes first in the program.

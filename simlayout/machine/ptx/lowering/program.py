@@ -207,11 +207,18 @@ class Program:
 
     @cached_property
     def publishes(self):
-        """Whether it has strong stores, and what waits for some: (in any memory, in shared memory)."""
+        """Whether it has strong stores, and what waits for some, or atomics, and loads that do: (in any memory, in shared
+        memory)."""
         names = [step.name.split(".") for step in self.steps]
-        stores = any(opcode == "st" and STRONG.intersection(modifiers) for opcode, *modifiers in names)
         waits = [step.name for step in self.steps if step.waits]
+        sets = {"atom", "red"} if any(name.startswith("ld") for name in waits) else set()
+        stores = any(opcode in sets or opcode == "st" and STRONG.intersection(modifiers) for opcode, *modifiers in names)
         return stores and bool(waits), stores and any(".global" not in name for name in waits)
+
+    @cached_property
+    def asks(self):
+        """Whether atomics of shared memory say what others have done there, as those of locks."""
+        return any(step.waits and step.name.startswith("atom") and ".global" not in step.name for step in self.steps)
 
     @cached_property
     def constant_rows(self):

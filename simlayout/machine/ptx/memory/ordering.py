@@ -14,8 +14,9 @@ import numpy as np
 
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.hazards.clocks import joined
+from simlayout.machine.hazards.kinds import ATOMICS, Flag
 from simlayout.machine.hazards.scopes import GPU, home_of
-from simlayout.machine.ptx.memory.published import Store
+from simlayout.machine.ptx.memory.published import Did, Store
 
 ACQUIRES, RELEASES = ("acquire", "acq_rel"), ("release", "acq_rel")
 
@@ -197,11 +198,20 @@ class OrderTwins:
         found = self.running.published.unfenced(address, value, self.cta, thread)
         if found is None or self._knows_of(found[0], lane):
             return
-        data, flag, fenced = found
-        between = "the load that has waited for it and this one" if fenced else "these two stores"
+        data, *flag = found
+        flag = Flag(flag[0].place, flag[1])
+        between = "the load that has waited for it and this one" if flag.fenced else "these two stores"
         bytes, memory = self.bytes_at(address, len(value))
-        self.cta.launch.log.add("missing fence", data.place, self.place([lane]), bytes, memory, flag=flag.place,
+        self.cta.launch.log.add("missing fence", data.place, self.place([lane]), bytes, memory, flag,
                                 between=between)
+
+    def flag_behind(self, group, thread, epoch, lanes):
+        """As of Polling."""
+        found = self.running.published.flag_of(Did(group, thread, epoch), self.cta, self.threads(np.array(lanes)))
+        if found is None:
+            return ATOMICS if self.program.asks else None
+        store, fenced = found
+        return Flag(store.place, fenced, "cta" if store.home == home_of(self.cta) else "gl")
 
     def _knows_of(self, store, lane):
         """Whether a Store happens before what a lane does now."""

@@ -47,12 +47,12 @@ class Store:
     before: "Store | None"
     data: bool
 
-    def hands_on(self, data: "Store", home: tuple[int, int, int]) -> tuple[bool, bool]:
-        """Whether who sees this, at a home, would know of another Store, and does know."""
+    def hands_on(self, data: "Did", home: tuple[int, int, int]) -> tuple[bool, bool]:
+        """Whether who sees this, at a home, would know of what a thread did, and does know."""
         flag: Store | None = self
         would = False
         while flag is not None:
-            if flag.home[0] == data.home[0] and flag is not data:
+            if flag.home[0] == data.group and flag is not data.store:
                 would, fenced = would or _covers(flag.knew, data), flag.fenced[apart(flag.home, home)]
                 if fenced is not None and _covers(fenced, data):
                     return True, True
@@ -60,9 +60,18 @@ class Store:
         return would, False
 
 
-def _covers(known, store):
+class Did(NamedTuple):
+    """What a thread of a group (see `scopes`) did in an epoch; store: if it is a Store, that."""
+
+    group: int
+    thread: int
+    epoch: int
+    store: Store | None = None
+
+
+def _covers(known, data):
     met, clock = known
-    return store.epoch < met[store.thread // LANES] or clock[0, store.thread] >= store.epoch
+    return data.epoch < met[data.thread // LANES] or clock[0, data.thread] >= data.epoch
 
 
 class Seen(NamedTuple):
@@ -103,16 +112,21 @@ class Published:
     def unfenced(self, address: Any, value: bytes, cta: Any, thread: int) -> tuple[Store, Store, bool] | None:
         """(data, flag, whether a fence lies between the two stores) where a thread of a Cta reads data at an address of
         which it may know by a flag alone, and a fence may be missing; else None."""
-        clocks = cta.clocks
-        data, seen = self.found(address, value), self._seen.get(clocks.serial)
-        if not seen or data is None or not data.data or address in seen:
+        data = self.found(address, value)
+        if data is None or not data.data or address in self._seen.get(cta.clocks.serial, ()):
             return None
-        found = None
-        for flag, by, epoch, waited in seen.values():
-            if by == thread or clocks.ordered(np.array([by]), epoch, np.array([thread]))[0]:
+        found = self.flag_of(Did(data.home[0], data.thread, data.epoch, data), cta, np.array([thread]))
+        return found and (data, *found)
+
+    def flag_of(self, data: Did, cta: Any, threads: np.ndarray) -> tuple[Store, bool] | None:
+        """(flag, whether it is fenced) by which alone one of some threads (int64 [n]) of a Cta knows of what another one did;
+        None if there is none, or an atomic by which it knows."""
+        clocks, found = cta.clocks, None
+        for flag, by, epoch, waited in self._seen.get(clocks.serial, {}).values():
+            if clocks.ordered(np.full_like(threads, by), epoch, threads).any():
                 would, does = flag.hands_on(data, home_of(cta))
                 if does and not waited:
                     return None
                 if does or would and found is None:
-                    found = data, flag, does
+                    found = flag, does
         return found

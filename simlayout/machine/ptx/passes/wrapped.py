@@ -1,11 +1,11 @@
-"""Calls of functions that wrap an instruction or a few, such as an atomic, a fence or a conversion: put in the place of the
-call.
+"""Calls of functions that wrap an instruction or a few, such as an atomic, a vote or the load of a flag: put in the place of
+the call.
 
 So does nvcc, but not with `-G`: there `atomicCAS` is a function that calls a function of one instruction, and neither a loop
 around it nor what is asked of its value can be seen in one body.
 
-Such a function takes and gives back numbers, and does one thing after another: it has no branches, no loads and stores, and
-calls only others of its kind. Nor has it sums and products of floats, which ptxas does not fuse across a call. Parameters
+Such a function takes and gives back numbers, and does one thing after another: it has no branches, no loads and stores but
+strong ones, and calls only others of its kind. Nor has it sums and products of floats, which ptxas does not fuse across a call. Parameters
 become registers, and so what is stored to them moves.
 """
 
@@ -15,9 +15,10 @@ from typing import Any
 
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.opcodes.lanes import FORMS
+from simlayout.machine.ptx.passes.accesses import STRONG
 from simlayout.machine.ptx.passes.def_use import instructions, symbols_used
 
-_BESIDE = {"mov", "cvta", "atom", "red", "membar", "fence", "nanosleep"}
+_BESIDE = {"mov", "cvta", "atom", "red", "membar", "fence", "nanosleep", "shfl", "vote", "match", "redux", "activemask"}
 """Opcodes of what is wrapped beside computations of lanes."""
 
 _FUSED = {"mul", "add", "sub"}
@@ -83,7 +84,8 @@ def _is_plain(instruction, passed):
         return False
     if not passed.keys().isdisjoint(symbols_used(instruction)):
         return _moves(instruction, passed)
-    return instruction.opcode in _BESIDE or instruction.opcode in FORMS
+    strong = instruction.opcode in ("ld", "st") and not STRONG.isdisjoint(instruction.modifiers)
+    return strong or instruction.opcode in _BESIDE or instruction.opcode in FORMS
 
 
 def _is_number(variable):
