@@ -119,8 +119,8 @@ class Published:
         return found and (data, *found)
 
     def flag_of(self, data: Did, cta: Any, threads: np.ndarray) -> tuple[Store, bool] | None:
-        """(flag, whether it is fenced) by which alone one of some threads (int64 [n]) of a Cta knows of what another one did;
-        None if there is none, or an atomic by which it knows."""
+        """(flag, whether it is fenced) by which alone one of some threads (int64 [n]) of a Cta knows of what another one
+        did; None if there is none, or an atomic by which it knows."""
         clocks, found = cta.clocks, None
         for flag, by, epoch, waited in self._seen.get(clocks.serial, {}).values():
             if clocks.ordered(np.full_like(threads, by), epoch, threads).any():

@@ -5,8 +5,8 @@ So does nvcc, but not with `-G`: there `atomicCAS` is a function that calls a fu
 around it nor what is asked of its value can be seen in one body.
 
 Such a function takes and gives back numbers, and does one thing after another: it has no branches, no loads and stores but
-strong ones, and calls only others of its kind. Nor has it sums and products of floats, which ptxas does not fuse across a call. Parameters
-become registers, and so what is stored to them moves.
+strong ones, and calls only others of its kind. Nor has it sums and products of floats, which ptxas does not fuse across a
+call. Parameters become registers, and so what is stored to them moves.
 """
 
 from collections.abc import Iterator, Mapping
