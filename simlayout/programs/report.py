@@ -20,7 +20,7 @@ from simlayout.wording import by, counted
 SUMMED = ("executions", "instructions", "wavefronts", "ideal", "sectors", "least")
 """The counts of a line that add up over launches, and over lines."""
 
-OF_ONE_LINE = "file", "line", "source", "worst", "touched", "filled", "wasted", "accesses"
+OF_ONE_LINE = "file", "line", "source", "worst", "touched", "filled", "wasted", "accesses", "apart"
 """What a line has, and all of them together have not."""
 
 
@@ -29,8 +29,8 @@ class Line(WithExcess[int]):
     """A line of source: the sums over all launches of a kernel. executions: warp instructions of all kinds; instructions,
     wavefronts, ideal: of shared memory; sectors, least: of global memory; touched, filled: the same of accesses that go to
     one place taken together (`machine.engine.sectors`), also with those of lines beside it. accesses: how many loads, or
-    stores, these are of. exact: False where the model only bounds an instruction. worst: the instruction of shared memory
-    that cost the most wavefronts at once."""
+    stores, these are of; apart: that of the SectorCount that wastes most, in the last launch. exact: False where the model
+    only bounds an instruction. worst: the instruction of shared memory that cost the most wavefronts at once."""
 
     file: str
     line: int
@@ -44,6 +44,7 @@ class Line(WithExcess[int]):
     touched: int = 0
     filled: int = 0
     accesses: int = 0
+    apart: tuple[int, int] | None = None
     exact: bool = True
     worst: Worst | None = None
 
@@ -114,8 +115,9 @@ class Kernel:
             at.instructions, at.wavefronts = at.instructions + c.instructions, at.wavefronts + c.wavefronts
             at.ideal, at.exact = at.ideal + c.ideal, at.exact and c.exact
         self._keep_worst(trace)
-        for s in trace.sectors:
+        for s in sorted(trace.sectors, key=lambda s: s.touched - s.filled):
             at = self._line(s.file, s.line)
+            at.apart = s.apart
             at.sectors, at.least = at.sectors + s.sectors, at.least + s.least
             at.touched, at.filled = at.touched + s.touched, at.filled + s.filled
         for (file, line, _), n in Counter((s.file, s.line, s.instruction[:2]) for s in trace.sectors if s.touched).items():
@@ -319,10 +321,14 @@ ROUNDED = 0.5
 def uncoalesced_text(line: Line) -> str:
     """Such a line in one sentence."""
     times = line.touched / line.filled
-    together = (f", unless its {line.accesses} accesses go side by side in each thread, as r, g, b = image[y, x]: then all "
-                "but the first find their sectors in the cache") * (line.accesses > 1 and times < line.accesses + ROUNDED)
-    return (f"line {line.line} touches {times:.1f} times the sectors that its bytes fill: let neighbouring threads take "
-            f"neighbouring numbers{together}")
+    head = f"line {line.line} touches {times:.1f} times the sectors that its bytes fill: "
+    cached = ", as r, g, b = image[y, x]: then all but the first find their sectors in the cache"
+    if line.apart:
+        return (f"{head}threads take {line.apart[0]} of about {line.apart[1]} bytes; keep each part in an array of its own, "
+                f"unless a thread takes them all{cached}")
+    beside = f", unless its {line.accesses} accesses go side by side in each thread{cached}"
+    together = line.accesses > 1 and times < line.accesses + ROUNDED
+    return f"{head}let neighbouring threads take neighbouring numbers{beside * together}"
 
 
 def mend_lines(mend: Mend) -> list[str]:

@@ -72,18 +72,60 @@ def channels(image, out):
     out[i] = r + g + b
 
 
+def wide_channels(image, out):
+    """For Numba: eight numbers of twelve, each load in a sector of its own."""
+    i = cuda.grid(1)
+    a, b, c, d, e, f, g, h, _, _, _, _ = image[i]
+    out[i] = a + b + c + d + e + f + g + h
+
+
+def one_channel(image, out):
+    """For Numba: a byte of every three."""
+    i = cuda.grid(1)
+    r, g, b = image[i]
+    out[i] = g
+
+
+def in_a_loop(image, out):
+    """For Numba: all bytes of a pixel, one after the other."""
+    i = cuda.grid(1)
+    s = 0
+    for c in range(image.shape[1]):
+        s += image[i, c]
+    out[i] = s
+
+
+def few(image, out):
+    """For Numba: twelve threads of each warp, each with a row of its own."""
+    i = cuda.grid(1)
+    if i % 32 < 12:
+        out[i] = image[i, 0]
+
+
 def a_column_each(image, out):
     """For Numba: three places, none near another."""
     i = cuda.grid(1)
     out[i] = image[i, 0] + image[i, 128] + image[i, 256]
 
 
-@pytest.mark.parametrize("kernel, width, times, together", [(channels, 3, "3.0", True), (a_column_each, 300, "6.2", False)])
+@pytest.mark.parametrize("kernel, dtype, width, told_of", [
+    (channels, np.float32, 3, "4 of about 12"), (channels, np.uint8, 3, "1 of about 3"),
+    (one_channel, np.uint8, 3, "1 of about 3"), (in_a_loop, np.uint8, 3, "1 of about 3"),
+    (in_a_loop, np.uint8, 4, "1 of about 4"),
+    (a_column_each, np.float32, 300, ""), (few, np.float32, 300, "")])
+def test_what_lies_within_a_sector_of_what_the_next_thread_takes_is_told_as_a_part(kernel, dtype, width, told_of):
+    found, told = reported(kernel, np.zeros((128, width), dtype), np.zeros(128, np.float32))
+    assert uncoalesced(found) and (f"threads take {told_of} bytes" in told) == bool(told_of)
+    assert ("let neighbouring threads take neighbouring numbers" in told) == (not told_of)
+
+
+@pytest.mark.parametrize("kernel, width, times, together", [
+    (wide_channels, 12, "8.0", True), (a_column_each, 300, "6.2", False)])
 def test_several_accesses_of_a_line_may_be_side_by_side_where_one_of_them_wastes_no_more_than_the_others_need(
         kernel, width, times, together):
     found, told = reported(kernel, np.zeros((128, width), np.float32), np.zeros(128, np.float32))
     (line,) = uncoalesced(found)
-    assert f"touches {times} times the sectors" in told and ("unless its 3 accesses go side by side" in told) == together
+    assert f"touches {times} times the sectors" in told and ("accesses go side by side in each thread" in told) == together
 
 
 def test_a_kernel_is_called_what_its_source_calls_it_in_whatever_letters():

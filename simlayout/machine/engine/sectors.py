@@ -50,6 +50,19 @@ class SectorCount:
         """Sectors beyond the least."""
         return self.sectors - self.least
 
+    @property
+    def apart(self) -> tuple[int, int] | None:
+        """(bytes that a lane takes, bytes from there to what the next one takes, about) where several lanes share a sector,
+        and leave half of it and more; None elsewhere.
+
+        >>> SectorCount("", 1, 1, "ld.global.b8", 10, 32, 10, 32, 10).apart, SectorCount("", 1, 1, "", 1, 32, 4, 32, 4).apart
+        ((1, 3), None)
+        """
+        nbytes = int(self.instruction.rpartition(".b")[2] or 0) // 8
+        few = self.touched * nbytes < SECTOR // 2 * self.filled and 2 * self.filled > nbytes * self.instructions
+        alone = self.touched == self.sectors >= 2 * self.filled
+        return (nbytes, round(self.touched * nbytes / self.filled)) if nbytes and few and alone else None
+
     def plus(self, other: "SectorCount") -> "SectorCount":
         """The sum of both, with this one's place."""
         return replace(self, instructions=self.instructions + other.instructions, sectors=self.sectors + other.sectors,

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass, replace
 from os import getcwd
-from os.path import basename, join
+from os.path import basename, isabs, join
+from pathlib import PurePath
 from typing import NamedTuple
 
 import numpy as np
@@ -224,12 +225,15 @@ def located(file, line, callers=()):
 
 
 def place_of(file, line, callers=()):
-    """As `located`, with a path that can be opened, from the current folder if it lies there.
+    """As `located`, with a path that can be opened, from the current folder if it lies there, unless it is that of a header
+    that others have written.
 
-    >>> place_of(join(getcwd(), "kernel.cu"), 16), place_of("/usr/include/barrier.h", 8)
-    ('kernel.cu:16', '/usr/include/barrier.h:8')
+    >>> place_of(join(getcwd(), "kernel.cu"), 16), place_of("/tmp/kernel.cu", 8), place_of("/usr/include/barrier.h", 8)
+    ('kernel.cu:16', '/tmp/kernel.cu:8', 'barrier.h:8')
     """
-    return f"{file.removeprefix(join(getcwd(), ''))}:{line}{called(callers)}"
+    path = file.removeprefix(join(getcwd(), ""))
+    shown = basename(file) if isabs(path) and "include" in PurePath(path).parts else path
+    return f"{shown}:{line}{called(callers)}"
 
 
 def called(callers):
