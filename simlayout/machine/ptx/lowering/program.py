@@ -153,6 +153,11 @@ class Program:
             todo += [target[0] for target in getattr(jump, "targets", ())]
         return False
 
+    def function_of(self, at):
+        """The Names of the function, other than the entry, that has step `at`; None of the entry's."""
+        returns = [step.jump.names for step in self.steps if hasattr(step.jump, "names")]
+        return next((names for names in returns if names.start <= at < names.end), None)
+
     def meets_others(self, steps):
         """Whether some steps (a set) have a barrier, behind which other warps go on too."""
         names = (self.steps[at].name for at in steps)

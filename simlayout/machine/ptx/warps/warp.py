@@ -4,7 +4,7 @@ import numpy as np
 
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.warp import Warp
-from simlayout.machine.hazards.kinds import ordered_ints
+from simlayout.machine.hazards.kinds import calls_of, ordered_ints, place_of
 from simlayout.machine.hazards.units import named
 from simlayout.machine.ptx.doubts import Doubt
 from simlayout.machine.ptx.lowering.program import SYSTEM_BYTES
@@ -41,6 +41,15 @@ class PtxWarp(OrderTwins, Warp, Parts, MemoryTwins, LocalTwins, ClusterTwins, Ma
                           address_of(program.parameters), program.parameters.size)
         if cta.launch.doubts is not None:
             self.who[:] = cta.launch.doubts.who(self)
+
+    def standing(self):
+        """As of Lanes, with the calls by which it has come into a function that is not inlined."""
+        steps, callers = self.program.steps, [*calls_of(self.caller)]
+        at = next((i for i, step in enumerate(steps) if step is self.doing), None)
+        while at is not None and (names := self.program.function_of(at)) is not None:
+            at = int(self.rows[names.returns_to][self.active.argmax()]) - 1
+            callers += [steps[at].site, *calls_of(steps[at].caller)]
+        return place_of(*self.site, callers)
 
     def meets_all(self):
         """It arrives at a barrier of the whole CTA."""
