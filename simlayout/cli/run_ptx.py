@@ -6,7 +6,7 @@ import re
 import shlex
 import sys
 from contextlib import nullcontext, redirect_stdout
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -213,20 +213,16 @@ def _targets(save, arrays):
 
 
 def _executed(entry, options, values):
-    from simlayout.programs.cxx_arrays import cxx_arrays
-    from simlayout.programs.shared_arrays import raised_with_elements, with_elements
     from simlayout.ptx import LIMIT
 
     block = options.block or entry.required_block
     if block is None:
         raise SimlayoutError(f"{entry.called} does not tell its block: give --block, as in --block 256 or --block 32,8")
     quiet = redirect_stdout(sys.stderr) if options.json == STDIO else nullcontext()      # what printf of the kernel prints
-    with quiet, progress("CTAs") as moved, raised_with_elements(lambda: cxx_arrays(entry, None, options.shared)):
-        trace = entry.run(options.grid, block, *values, shared_bytes=options.shared, cluster=options.cluster,
-                          hazards=options.hazards, progress=moved, together=options.together, arch=options.arch,
-                          limit=options.limit or LIMIT)
-    arrays = cxx_arrays(entry, trace, options.shared)
-    return replace(trace, arrays=arrays, hazards=tuple(with_elements(hazard, arrays) for hazard in trace.hazards))
+    with quiet, progress("CTAs") as moved:
+        return entry.run(options.grid, block, *values, shared_bytes=options.shared, cluster=options.cluster,
+                         hazards=options.hazards, progress=moved, together=options.together, arch=options.arch,
+                         limit=options.limit or LIMIT)
 
 
 def _mends(entry, options, trace):

@@ -9,7 +9,7 @@ from simlayout.arguments import typed
 from simlayout.errors import SimlayoutError
 from simlayout.files import NOT_OURS, TEXT, fault_of, reading
 from simlayout.hardware.tables.instructions import class_of
-from simlayout.programs.declarations import Edit
+from simlayout.machine.ptx.declared.declarations import Edit
 from simlayout.programs.mend import Mend
 from simlayout.shown import Shown
 from simlayout.wording import counted

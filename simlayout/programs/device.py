@@ -25,8 +25,6 @@ from simlayout.machine.ptx.memory.heap import Heap
 from simlayout.machine.ptx.memory.space import GlobalSpace
 from simlayout.machine.ptx.module import Module
 from simlayout.machine.ptx.parser.grammar import parse
-from simlayout.programs.cxx_arrays import cxx_arrays
-from simlayout.programs.shared_arrays import SharedArray, raised_with_elements, with_elements
 from simlayout.programs.unset import unset, written
 from simlayout.progress import Console
 
@@ -311,7 +309,9 @@ class SimulatedDevice:
         """A Module, of PTX text or of what that was parsed to, whose variables, and whatever its kernels point to, lie in
         this device's memory. Its lines in Python files are Numba's, because Triton loads modules otherwise."""
         parsed = parse(text, path) if isinstance(text, str) else text
-        return Module(parsed, lambda allocate: DeviceSpace(self.memory, allocate), self._room, self.heap, NUMBA)
+        made = Module(parsed, lambda allocate: DeviceSpace(self.memory, allocate), self._room, self.heap, NUMBA)
+        made.declared = self.declared
+        return made
 
     def _room(self, nbytes):
         """uint8 [nbytes] of zeros in this device's memory."""
@@ -339,15 +339,10 @@ class SimulatedDevice:
     def _launched(self, entry, grid, block, values, shared_bytes, cluster, together, name):
         start, grid, block = perf_counter() - Console.waited, three(grid), three(block)
         watched = self.hazards != "off" and (not together or prod(grid) * prod(block) <= MOST_TOGETHER)
-        arrays = self._arrays_of(entry)
-        with self._progress(name or entry.name) as moved, raised_with_elements(lambda: arrays):
+        with self._progress(name or entry.name) as moved:
             trace = entry.run(grid, block, *values, shared_bytes=shared_bytes, cluster=cluster, together=together,
                               hazards=self.hazards if watched else "off", arch=self.arch, progress=moved)
         trace = self._with_unset(entry, values, trace) if self.memory.fresh and watched else trace
-        if not any(array.file for array in arrays):           # Numba has declared none: CUDA C++ is read off its source
-            arrays = cxx_arrays(entry, trace, shared_bytes) or arrays
-        if arrays or trace.hazards:
-            trace = replace(trace, arrays=arrays, hazards=tuple(with_elements(one, arrays) for one in trace.hazards))
         trace = replace(trace, notes=(*trace.notes, *self.notes(entry, trace)))
         launched = Launched(name or entry.name, grid, block, shared_bytes, perf_counter() - Console.waited - start,
                             trace, watched)
@@ -369,6 +364,3 @@ class SimulatedDevice:
             raise HazardError(found[0].text, found[0])
         return replace(trace, hazards=(*trace.hazards, *found)) if found else trace
 
-    def _arrays_of(self, entry):
-        return tuple(SharedArray(symbol, *placed, *self.declared.get(symbol, ()))
-                     for symbol, placed in entry.shared_variables.items())

@@ -17,8 +17,8 @@ import numpy as np
 from simlayout.hardware import analyze
 from simlayout.hardware.tables.arch import MOST_STATIC
 from simlayout.machine.engine.patterns import MOST
-from simlayout.programs.declarations import Edit, NoEdit, Replacement, edits
-from simlayout.programs.shared_arrays import declaration_at
+from simlayout.machine.ptx.declared.declarations import Edit, NoEdit, Replacement, edits
+from simlayout.machine.ptx.declared.shared_arrays import declaration_at
 from simlayout.programs.uses import Use, Uses
 
 WORTH = 0.25

@@ -47,7 +47,7 @@ FLOORS = (
     ("simlayout.machine.ptx.doubts",),
     ("simlayout.machine.ptx.lowering",),
     ("simlayout.machine.ptx.passes",),
-    ("simlayout.machine.ptx.opcodes", "simlayout.machine.ptx.parser"),
+    ("simlayout.machine.ptx.opcodes", "simlayout.machine.ptx.parser", "simlayout.machine.ptx.declared"),
     ("simlayout.machine.ptx.memory", "simlayout.machine.ptx.cxx", "simlayout.machine.ptx.syntax",
      "simlayout.machine.ptx.faults", "simlayout.machine.ptx.looked"),
     ("simlayout.machine.engine",),

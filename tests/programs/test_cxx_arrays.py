@@ -1,7 +1,6 @@
 """Arrays in shared memory of CUDA C++: how their declarations are read, and that an edit does what is said of it."""
 
 from contextlib import nullcontext, suppress
-from dataclasses import replace
 from math import prod
 
 import numpy as np
@@ -11,11 +10,9 @@ from hypothesis import strategies as st
 from nvcc import needs_nvcc, ptx_of
 
 import simlayout as sl
-from simlayout.programs.cxx_arrays import cxx_arrays
-from simlayout.programs.cxx_declarations import declarations, symbol_name
-from simlayout.programs.declarations import NoEdit, replaced
+from simlayout.machine.ptx.declared.cxx_declarations import declarations, symbol_name
+from simlayout.machine.ptx.declared.declarations import NoEdit, replaced
 from simlayout.programs.mend import mends
-from simlayout.programs.shared_arrays import raised_with_elements, with_elements
 from simlayout.programs.uses import Uses
 
 ROWS = """
@@ -68,7 +65,7 @@ def launched(text, folder, grid, block, *args, shared_bytes=0):
     entry = sl.ptx.load(ptx_of(text, folder, "-lineinfo")).entry()
     trace = entry.run(grid, block, *args, shared_bytes=shared_bytes)
     uses = Uses()
-    uses.add(replace(trace, arrays=cxx_arrays(entry, trace, shared_bytes)), entry.called)
+    uses.add(trace, entry.called)
     found = mends(uses, "sm_90")
     return (found[0] if found else None), trace.total().excess
 
@@ -110,8 +107,7 @@ def test_rows_that_wmma_loads_stay_aligned_and_its_pitch_is_named(tmp_path):
 def test_a_hazard_names_the_elements_of_the_array(tmp_path):
     entry = sl.ptx.load(ptx_of(ROWS.replace("    __syncthreads();\n", ""), tmp_path, "-lineinfo")).entry()
     trace = entry.run(1, 32, np.zeros(2048, np.float32), np.zeros(32, np.float32), hazards="report")
-    texts = [str(with_elements(hazard, cxx_arrays(entry, trace, 0))) for hazard in trace.hazards]
-    assert texts and all("t[" in text and "][" in text for text in texts)
+    assert trace.hazards and all("t[" in str(hazard) and "][" in str(hazard) for hazard in trace.hazards)
 
 
 @needs_nvcc
@@ -262,7 +258,7 @@ __global__ void pipe(float *out) {
 def test_a_deadlock_names_the_element_that_the_mbarrier_is_and_a_path_below_the_current_folder(tmp_path, monkeypatch):
     entry = sl.ptx.load(ptx_of(PIPE, tmp_path, "-lineinfo")).entry()
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(sl.HazardError) as raised, raised_with_elements(lambda: cxx_arrays(entry, None, 0)):
+    with pytest.raises(sl.HazardError) as raised:
         entry.run(1, 64, np.zeros(64, np.float32))
     assert "waiting at mbarrier full[1] for phase 0 (parity 0), which lacks 1 of 65 arrivals (" in str(raised.value)
     assert str(tmp_path) not in str(raised.value) and raised.value.hazard.text == str(raised.value)

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import simlayout as sl
 from simlayout.hardware.tables.arch import MOST_STATIC
 from simlayout.machine.engine.trace import Recorder
+from simlayout.machine.ptx.declared.declarations import Declaration, Edit, NoEdit, edits, replaced
 from simlayout.programs import SharedArray
-from simlayout.programs.declarations import Declaration, Edit, NoEdit, edits, replaced
 from simlayout.programs.mend import Candidate, candidates, cost, mends
 from simlayout.programs.uses import Uses
 

@@ -13,9 +13,9 @@ from numba import cuda, float32, float64
 
 from simlayout import guide
 from simlayout.machine.hazards.kinds import Hazard, Place
+from simlayout.machine.ptx.declared.shared_arrays import with_elements
 from simlayout.programs import SharedArray, SimulatedDevice
 from simlayout.programs.numba_cuda import NumbaOnDevice
-from simlayout.programs.shared_arrays import with_elements
 
 SIDE = 8
 

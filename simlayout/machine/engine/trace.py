@@ -41,7 +41,7 @@ class Trace(Shown):
     notes: sentences on what is legal, but odd. ptx: SourceLines of the PTX text that were executed, without their accesses.
     sectors: of PTX one SectorCount per line and instruction that accesses global memory, but for cp.async and TMA. patterns:
     one Patterns per line and instruction that accesses shared memory at addresses of its lanes, but for cp.async.
-    arrays: of a launch on a simulated device (simlayout.programs) its SharedArrays of a size that is known before.
+    arrays: of PTX its SharedArrays (simlayout.programs), of a size that is known before or that the launch gives.
     """
 
     lines: tuple

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from simlayout.algebra.aliases import Progress
-from simlayout.errors import InstructionError, MachineError, brief
+from simlayout.errors import HazardError, InstructionError, MachineError, brief
 from simlayout.machine.engine.cta import most_registers
 from simlayout.machine.engine.events import watcher
 from simlayout.machine.engine.launch import Launch, Shape, three_of
@@ -21,6 +21,8 @@ from simlayout.machine.ptx.arguments import form_of, packed
 from simlayout.machine.ptx.attempts import Attempts, in_two_steps
 from simlayout.machine.ptx.cxx.names import brief_name
 from simlayout.machine.ptx.cxx.types import parameter_types
+from simlayout.machine.ptx.declared.cxx_arrays import arrays_of
+from simlayout.machine.ptx.declared.shared_arrays import name_elements, with_elements
 from simlayout.machine.ptx.faults import refusal, summed
 from simlayout.machine.ptx.lowering.lower import Lowering
 from simlayout.machine.ptx.passes.by_order import accesses
@@ -133,13 +135,22 @@ class Entry:
             launch.registers = self._registers(shape)
             return launch, space, shape
 
+        def attempted():
+            attempts = Attempts(program, prepared, self._traced, limit, progress, self.module.python)
+            if hazards == "off" or watcher() is not None:
+                return attempts.once()
+            if together or prod(self._cluster(cluster)) != 1:
+                return self._unsure_by_races(attempts.shadowed())
+            return self._unsure_by_races(in_two_steps(attempts, program, compiled()))
+
         check_mode(hazards)
-        attempts = Attempts(program, prepared, self._traced, limit, progress, self.module.python)
-        if hazards == "off" or watcher() is not None:
-            return attempts.once()
-        if together or prod(self._cluster(cluster)) != 1:
-            return self._unsure_by_races(attempts.shadowed())
-        return self._unsure_by_races(in_two_steps(attempts, program, compiled()))
+        try:
+            trace = attempted()
+        except HazardError as error:
+            name_elements(error, arrays_of(self, None, dynamic_bytes))
+            raise
+        arrays = Later(partial(arrays_of, self, trace, dynamic_bytes))
+        return replace(trace, arrays=arrays, hazards=tuple(with_elements(one, arrays) for one in trace.hazards))
 
     def _unsure_by_races(self, trace):
         """The Trace, in which those counts are not exact that depend on what loads and stores do that race."""

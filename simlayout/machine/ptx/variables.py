@@ -1,6 +1,6 @@
 """What of a module of PTX lies in memory: its variables in global and constant memory, and where its kernels find them."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -23,7 +23,10 @@ def _zeros(nbytes):
 
 
 class Loaded:
-    """What launches of a module's kernels need of it. addresses: {name: that of a variable}; the rest: as of `Module`."""
+    """What launches of a module's kernels need of it. addresses: {name: that of a variable}; declared: {PTX symbol: (file,
+    line, shape)} of arrays in shared memory, as a library tells them; the rest: as of `Module`."""
+
+    declared: Mapping[str, tuple[str, int, tuple[int, ...]]] = {}
 
     def __init__(self, parsed: syntax.Module, spaces: Callable[..., GlobalSpace] = GlobalSpace,
                  room: Callable[[int], np.ndarray] = _zeros, heap: Heap | None = None, python: str | None = None):

@@ -3,8 +3,7 @@ are."""
 
 import linecache
 import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import prod
@@ -14,8 +13,8 @@ import numpy as np
 from simlayout.errors import HazardError
 from simlayout.machine.hazards.kinds import Hazard
 from simlayout.machine.hazards.units import in_shared
-from simlayout.programs.cxx_declarations import CxxDeclaration, declarations, symbol_name
-from simlayout.programs.declarations import Declaration, NoEdit
+from simlayout.machine.ptx.declared.cxx_declarations import CxxDeclaration, declarations, symbol_name
+from simlayout.machine.ptx.declared.declarations import Declaration, NoEdit
 from simlayout.wording import counted
 
 
@@ -77,20 +76,15 @@ def _mbarrier(found, arrays):
     return found[0] if not name else f"{found[0]} ({name})" if found[1] else f"mbarrier {name}"
 
 
-@contextmanager
-def raised_with_elements(arrays: Callable[[], Sequence[SharedArray]]) -> Iterator[None]:
-    """The same of a HazardError that is raised inside, and of the Hazards before it."""
-    try:
-        yield
-    except HazardError as error:
-        every = [one for one in (*error.before, error.hazard) if isinstance(one, Hazard)]
-        named, text = [with_elements(one, arrays()) for one in every], str(error)
-        for before, after in zip(every, named, strict=True):
-            text = text.replace(before.text, after.text)
-        error.args = (text,)
-        if every and isinstance(error.hazard, Hazard):
-            error.before, error.hazard = tuple(named[:-1]), named[-1]
-        raise
+def name_elements(error: HazardError, arrays: Sequence[SharedArray]) -> None:
+    """Gives a HazardError, and the Hazards before it, such texts."""
+    every = [one for one in (*error.before, error.hazard) if isinstance(one, Hazard)]
+    named, text = [with_elements(one, arrays) for one in every], str(error)
+    for before, after in zip(every, named, strict=True):
+        text = text.replace(before.text, after.text)
+    error.args = (text,)
+    if every and isinstance(error.hazard, Hazard):
+        error.before, error.hazard = tuple(named[:-1]), named[-1]
 
 
 def _elements(name, array, bytes):

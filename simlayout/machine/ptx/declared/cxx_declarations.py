@@ -8,7 +8,7 @@ import ast
 import re
 from math import prod
 
-from simlayout.programs.declarations import NoEdit, Replacement
+from simlayout.machine.ptx.declared.declarations import NoEdit, Replacement
 
 SIZES = {1: "bool char int8_t uint8_t __nv_fp8_e4m3 __nv_fp8_e5m2", 2: "short int16_t uint16_t half __half __nv_bfloat16",
          4: "int unsigned long float int32_t uint32_t half2 __half2 __nv_bfloat162",

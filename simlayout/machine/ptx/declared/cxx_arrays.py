@@ -2,16 +2,16 @@
 
 import linecache
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.engine.listing import line_text
 from simlayout.machine.engine.trace import Trace
-from simlayout.machine.ptx.entry import Entry
+from simlayout.machine.ptx.declared.cxx_declarations import CxxDeclaration, declarations, symbol_name
+from simlayout.machine.ptx.declared.shared_arrays import SharedArray
 from simlayout.machine.ptx.syntax import Instruction, Integer
-from simlayout.programs.cxx_declarations import CxxDeclaration, declarations, symbol_name
-from simlayout.programs.shared_arrays import SharedArray
 
 _WHOLE = {"wgmma", "tcgen05", "cp.async.bulk", "cp.reduce"}
 """What takes a tile of shared memory by its address: its rows lie as the instruction wants them."""
@@ -22,9 +22,17 @@ MATRIX_ROW = 16
 """Bytes of a row that ldmatrix, stmatrix and wmma move, and to which it has to be aligned (PTX ISA, ldmatrix)."""
 
 
-def cxx_arrays(entry: Entry, trace: Trace | None, dynamic_bytes: int) -> tuple[SharedArray, ...]:
+def arrays_of(entry: Any, trace: Trace | None, dynamic_bytes: int) -> tuple[SharedArray, ...]:
+    """The SharedArrays of a launch of an Entry, as its library tells them, or as its source in CUDA C++ does. trace: None of
+    one that did not end."""
+    told = tuple(SharedArray(symbol, *placed, *entry.module.declared.get(symbol, ()))
+                 for symbol, placed in entry.shared_variables.items())
+    return told if any(one.file for one in told) else cxx_arrays(entry, trace, dynamic_bytes) or told
+
+
+def cxx_arrays(entry: Any, trace: Trace | None, dynamic_bytes: int) -> tuple[SharedArray, ...]:
     """The SharedArrays of a launch, with file, line and shape where its source tells them: of arrays that are declared with
-    a size, and of one `extern` array of the dynamic_bytes that the launch gives. trace: None of one that did not end.
+    a size, and of one `extern` array of the dynamic_bytes that the launch gives. trace: as of `arrays_of`.
     """
     if not entry.static_shared and not dynamic_bytes:
         return ()
