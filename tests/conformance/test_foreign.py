@@ -147,7 +147,8 @@ def test_an_array_in_fortrans_order_is_copied_to_the_gpu_as_it_lies_and_back(of,
 
 
 def test_an_empty_class_of_cpp_is_a_parameter_of_one_byte():
-    types = launch.parameters_of(".entry f(\n .param .align 1 .b8 f_param_0[1],\n .param .u32 f_param_1\n)", "f")
+    text = ".version 9.0 .target sm_90 .address_size 64 .entry f(.param .align 1 .b8 a[1], .param .u32 b) { ret; }"
+    types = launch.parameters_of(text, "f")                  # however many stand on a line
     held = launch.Arguments(None, None, types, [b"\7", 9])
     places = ctypes.cast(held.pointer, ctypes.POINTER(ctypes.c_void_p))
     assert (ctypes.c_uint8.from_address(places[0]).value, ctypes.c_uint32.from_address(places[1]).value) == (7, 9)

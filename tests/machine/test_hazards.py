@@ -26,7 +26,7 @@ from simlayout.errors import SHARED_BYTES, HazardError, SimlayoutError
 from simlayout.kernel import Problem
 from simlayout.machine import KINDS, run
 from simlayout.machine.hazards import kinds
-from simlayout.machine.hazards.kinds import ONE_LINE, HazardLog, Place, hazard
+from simlayout.machine.hazards.kinds import ATOMICS, ONE_LINE, Flag, HazardLog, Place, hazard
 from simlayout.machine.hazards.languages import CUDA, LANES_SYNC, NUMBA, TRITON, WORDS, worded
 
 
@@ -180,7 +180,9 @@ def test_two_ctas_of_a_cluster_are_named_and_told_of_its_barrier_in_any_language
 
 
 def test_every_language_has_words_of_its_own_for_barriers_and_numba_for_what_asks_for_shared_memory():
-    ours = " ".join((SHARED_BYTES, *(advice for _, advice in KINDS.values()), *ONE_LINE.values()))
+    ours = " ".join((SHARED_BYTES, *(advice for _, advice in KINDS.values()), *ONE_LINE.values(), ATOMICS,
+                         *(Flag(Place("", 0, "", (), 0, ()), fenced, scope).advice() for fenced in (True, False)
+                           for scope in ("cta", "gl"))))
     for language, file in ((NUMBA, "kernel.py"), (CUDA, "kernel.cuh")):
         theirs = worded(ours, file, NUMBA)
         assert "bar.sync" not in theirs and "bar.warp.sync" not in theirs and "barrier.cluster" in theirs

@@ -1,15 +1,15 @@
 """PTX on the GPU through the CUDA driver alone: any entry, arguments in any order."""
 
 import ctypes
-import re
+from math import prod
 
 import numpy as np
 
 from cuda_kernels.conformance.foreign.row import Structure
 from cuda_kernels.run import driver
 from simlayout.errors import SimlayoutError
+from simlayout.machine.ptx.parser.grammar import parse
 
-PARAM = re.compile(r"\.param\s+(?:\.align\s+\d+\s+)?\.([a-z]\d+)[^,]*?(?:\[(\d+)\])?\s*$")
 KINDS = {"f32": ctypes.c_float, "f64": ctypes.c_double, "u8": ctypes.c_uint8, "s8": ctypes.c_uint8, "u16": ctypes.c_uint16,
          "s16": ctypes.c_uint16, "b16": ctypes.c_uint16, "u32": ctypes.c_uint32, "s32": ctypes.c_uint32,
          "b32": ctypes.c_uint32, "u64": ctypes.c_uint64, "s64": ctypes.c_uint64, "b64": ctypes.c_uint64}
@@ -18,12 +18,11 @@ KINDS = {"f32": ctypes.c_float, "f64": ctypes.c_double, "u8": ctypes.c_uint8, "s
 def parameters_of(text, symbol):
     """The types of an entry's .params, in order: ("u64", 1), or ("b8", 128) for a structure.
 
-    >>> parameters_of(".entry f(\\n .param .u64 .ptr .global a,\\n .param .align 64 .b8 b[128],\\n .param .f32 c\\n)", "f")
+    >>> text = ".version 9.0 .target sm_90 .address_size 64 .entry f(.param .u64 .ptr .global a, "
+    >>> parameters_of(text + ".param .align 64 .b8 b[128], .param .f32 c) { ret; }", "f")
     [('u64', 1), ('b8', 128), ('f32', 1)]
     """
-    head = text[text.index(f".entry {symbol}(") :]
-    lines = [line.rstrip(", ") for line in head[: head.index(")")].splitlines() if ".param" in line]
-    return [(found[1], int(found[2] or 1)) for found in map(PARAM.search, lines)]
+    return [(one.type, prod(one.shape)) for one in parse(text).functions[symbol].parameters]
 
 
 def owner_of(array):

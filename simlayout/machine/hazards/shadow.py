@@ -65,8 +65,7 @@ class SharedShadow(EngineShadow):
         if touch.strong:
             self._forms.add((touch.reach, touch.width))
         if self._updated and not self._meets_updates(touch):
-            for table in filter(None, self._updaters):
-                self._check_earlier(touch, table[n].take(rows, axis=0), "writes", "reads")
+            self._check_updates(touch, stamps, "reads")
         if touch.marks is not None:
             self._check_marks(touch, stamps)
 
@@ -121,6 +120,7 @@ class SharedShadow(EngineShadow):
         self._forms.add((touch.reach, touch.width))
         self._keep(touch, self._updaters)
         again = touch.again()
+        again.issued = touch
         again.beneath = self._beneath(touch)
         self._change(again)
 
@@ -248,9 +248,10 @@ class SharedShadow(EngineShadow):
                 elif stamp != UNWRITTEN and not (touch.strong and self._surely_meets(stamp, touch)):
                     rivals += self._check_writes(stamp, touch, stamps == stamp)
         if self._read[n].take(rows, axis=0).max() >= self._floor:
-            updaters = () if self._meets_updates(touch) else self._updaters
-            for table in filter(None, (*self._readers, *updaters)):
-                self._check_earlier(touch, table[n].take(rows, axis=0), "reads", "writes")
+            for table in filter(None, self._readers):
+                self._check_earlier(touch, table[n].take(rows, axis=0))
+            if not self._meets_updates(touch):
+                self._check_updates(touch, stamps, "writes")
         self._check_reductions("write in flight", touch)
         for read, where in self._async_reads.unfinished(touch, self._clocks):
             index, byte = np.nonzero(where)
@@ -287,12 +288,24 @@ class SharedShadow(EngineShadow):
                     rivals.append(Rival(before, np.unique(pairs[0])))
         return [rival for rival in rivals if rival.bytes.size]
 
-    def _check_earlier(self, touch, stamps, did, does):
-        """Compares with what stands in the table of a warp, and what that was not ordered after."""
+    def _check_earlier(self, touch, stamps):
+        """Compares a write with the reads in the table of a warp."""
+        for known in self._unordered_in(stamps):
+            self._compare(known, touch, np.full(stamps.shape, True), "reads", "writes")
+
+    def _check_updates(self, touch, written, does):
+        """Compares with atomics and strong stores, but for the bytes in which one is the last write, as of `written`: there
+        that has been compared."""
+        last = {id(self._writes[stamp].issued): stamp for stamp in self._recent(written) if stamp < IN_FLIGHT}
+        for table in filter(None, self._updaters):
+            for known in self._unordered_in(table[touch.nbytes].take(touch.rows, axis=0)):
+                did = "reads" if does == "writes" and is_atomic(known.instruction) else "writes"
+                self._compare(known, touch, (did == "reads") | (written != last.get(id(known))), did, does)
+
+    def _unordered_in(self, stamps):
+        """What stands in the table of a warp, and what that was not ordered after."""
         last = [self._touches[s] for s in self._recent(stamps)]
-        everywhere = np.full(stamps.shape, True)
-        for known in {one.serial: one for top in reversed(last) for one in (top, *top.earlier)}.values():
-            self._compare(known, touch, everywhere, did, does)
+        return {one.serial: one for top in reversed(last) for one in (top, *top.earlier)}.values()
 
     def _recent(self, stamps):
         return [stamp for stamp in distinct(stamps) if stamp >= self._floor]

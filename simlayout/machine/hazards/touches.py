@@ -83,7 +83,8 @@ class Touch:
     epoch, serial: when it was entered
     earlier: reads of these bytes by the same warp that are not ordered before this one
     beneath: of an atomic or a strong store, the plain writes that it and others have changed
-    issued, waited: of a copy that has landed, the Touch that it was before, and (site, caller) of the wait
+    issued, waited: of a copy that has landed, the Touch that it was before, and (site, caller) of the wait; issued: of
+    what an atomic or a strong store leaves, that
     agent, number: of what an engine does (see `clocks`): whoever has its column `engine` and tells when it is over
     (`state(touch)`), and its number there
     """
