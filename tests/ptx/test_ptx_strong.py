@@ -314,3 +314,33 @@ def test_a_volatile_store_of_one_value_by_all_lanes_is_no_race_and_a_second_one_
         text = ("mov.u32 %r1, %tid.x; setp.eq.u32 %p1, %r1, 0;" + code).replace(";", ";\n")
         entry = sl.ptx.load(module(text, before=".shared .align 4 .b32 tile;")).entry()
         assert [hazard.kind for hazard in entry.run(1, 32, hazards="report").hazards] == kinds
+
+
+PAIR = """
+ld.param.u64 %rd1, [kernel_param_0];
+mov.u32 %r1, %tid.x;
+setp.lt.u32 %p1, %r1, 32;
+and.b32 %r4, %r1, 31;
+mov.u32 %r2, data;
+mad.lo.u32 %r2, %r4, 4, %r2;
+@%p1 bra FIRST;
+{second}
+bra DONE;
+FIRST:
+{first}
+DONE:
+ret;
+"""
+"""Two warps, of which each does something with the same 32 words, and nothing orders them."""
+
+STRONG, PLAIN, ADDS = (f"{opcode}.u32 [%r2], %r1;" for opcode in ("st.volatile.shared", "st.shared", "red.shared.add"))
+LOOKS, READS = (f"ld{how}.shared.u32 %r3, [%r2]; red.global.add.u32 [%rd1], %r3;" for how in (".volatile", ""))
+PAIRS = {(STRONG, LOOKS): "read after write", (STRONG, READS): "read after write", (ADDS, READS): "read after write",
+         (STRONG, PLAIN): "write after write", (PLAIN, STRONG): "write after write", (LOOKS, STRONG): "write after read"}
+
+
+@pytest.mark.parametrize("first, second", PAIRS)
+def test_a_strong_access_that_races_is_counted_once_and_a_strong_store_is_no_read(first, second):
+    text = module(PAIR.format(first=first, second=second), ("u64",), before=".shared .align 4 .b8 data[128];")
+    hazards = sl.ptx.load(text).entry().run(1, 64, np.zeros(64, np.uint32), hazards="report").hazards
+    assert [(one.kind, one.count) for one in hazards if one.kind != "unwritten read"] == [(PAIRS[first, second], 1)]

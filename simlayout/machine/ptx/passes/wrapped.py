@@ -4,9 +4,9 @@ the call.
 So does nvcc, but not with `-G`: there `atomicCAS` is a function that calls a function of one instruction, and neither a loop
 around it nor what is asked of its value can be seen in one body.
 
-Such a function takes and gives back numbers, and does one thing after another: it has no branches, no loads and stores but
-strong ones, and calls only others of its kind. Nor has it sums and products of floats, which ptxas does not fuse across a
-call. Parameters become registers, and so what is stored to them moves.
+Such a function takes and gives back numbers, and does one thing after another: it has no branches past anything, no loads
+and stores but strong ones, and calls only others of its kind. Nor has it sums and products of floats, which ptxas does not
+fuse across a call. Parameters become registers, and so what is stored to them moves.
 """
 
 from collections.abc import Iterator, Mapping
@@ -72,11 +72,25 @@ class Wrappers:
 
 
 def _is_wrapper(function):
-    body = instructions(function.body)
+    body = instructions(_without_idle(function.body))
     passed = {variable.name: variable for variable in (*function.parameters, *function.returns)}
     own = [variable for variable in function.variables.values() if variable.space != "param"]
     return (body and len(body) <= _MOST and body[-1].opcode == "ret" and body[-1].guard is None and not own
             and all(map(_is_number, passed.values())) and all(_is_plain(one, passed) for one in body[:-1]))
+
+
+def _without_idle(body):
+    """Statements without branches past nothing, as nvcc -G leaves them of a check of `this`."""
+    labels = {statement.name: at for at, statement in enumerate(body) if isinstance(statement, syntax.Label)}
+
+    def leads(at):
+        return labels.get(getattr(body[at].operands[0], "name", ""), -1) if body[at].opcode == "bra" else -1
+
+    def is_idle(at):
+        to = leads(at)
+        return to > at and all(isinstance(body[i], syntax.Label) or at < leads(i) <= to for i in range(at + 1, to))
+
+    return [one for at, one in enumerate(body) if isinstance(one, syntax.Label) or not is_idle(at)]
 
 
 def _is_plain(instruction, passed):
@@ -145,7 +159,7 @@ def _copied(call, wrapper, names, mark) -> Iterator[syntax.Instruction]:
     own = [[variable.name for variable in part] for part in (wrapper.parameters, wrapper.returns)]
     ours = dict(zip(own[0] + own[1], names[0] + names[1], strict=True))
     for statement in wrapper.body:
-        if isinstance(statement, syntax.Label) or statement.opcode == "ret":
+        if isinstance(statement, syntax.Label) or statement.opcode in ("ret", "bra"):
             continue
         renamed = syntax.mapped((statement.guard, *statement.operands), syntax.Register,
                                 lambda register: replace(register, name=f"{register.name}@{mark}"))
