@@ -46,7 +46,7 @@ class Launch:
     whose turn it is; narrow: whether some strong accesses reach less than the GPU (see `scopes`), said before anything
     happens; landings: where boxes of TMA land (`Cta.landing`); counters: what was released at addresses of global
     memory, a Counters; not_started: how many CTAs are yet to come; fill: the word that is all over shared memory before
-    something is written. python: as of `HazardLog`.
+    something is written; unset: the word of registers that nothing has written (`ptx.unset`). python: as of `HazardLog`.
     """
 
     def __init__(self, arch, hazards, accesses=(), registers=None, python=None):
@@ -55,7 +55,7 @@ class Launch:
         self.log, self.doubts = None if log.mode == "off" else log, None
         self.elements = Elements(accesses) if accesses and self.log is not None else None
         self.running, self.landings, self.counters, self.not_started = None, {}, Counters(self), 0
-        self.narrow, self.fill = False, 0x01010101 * POISON
+        self.narrow, self.fill, self.unset = False, 0x01010101 * POISON, 0
         self.dynamic_bytes = self.clock = self.changes = 0
         self._shadows = {}                               # memory (where it starts and ends) -> GlobalShadow
         self._allocations = {}                           # id of an array -> Allocation, which keeps it

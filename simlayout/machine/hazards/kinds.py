@@ -67,6 +67,7 @@ KINDS = {
                      "bytes apart from data"),
     "inactive source": ("{second} takes the value of {lanes}, where nobody executes it",
                         "let all lanes that are read from take part"),
+    "unwritten register": ("{what}", "give the variable a value before, on every way"),
     "divergence": ("{what}", "move it out of the lane-varying branch"),
     "deadlock": ("{what}", "every warp that a barrier counts must reach it, and all bytes that it expects; a loop must end"),
 }

@@ -15,7 +15,7 @@ from simlayout.machine.engine.events import watcher
 from simlayout.machine.engine.launch import Launch, Shape, three_of
 from simlayout.machine.engine.listing import Later, SourceLine
 from simlayout.machine.engine.trace import Trace
-from simlayout.machine.hazards.kinds import RACES, check_mode, located
+from simlayout.machine.hazards.kinds import RACES, check_mode, error, located
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.arguments import form_of, packed
 from simlayout.machine.ptx.attempts import Attempts, in_two_steps
@@ -23,11 +23,14 @@ from simlayout.machine.ptx.cxx.names import brief_name
 from simlayout.machine.ptx.cxx.types import parameter_types
 from simlayout.machine.ptx.declared.cxx_arrays import arrays_of
 from simlayout.machine.ptx.declared.shared_arrays import name_elements, with_elements
+from simlayout.machine.ptx.doubts import Before
 from simlayout.machine.ptx.faults import refusal, summed
 from simlayout.machine.ptx.lowering.lower import Lowering
 from simlayout.machine.ptx.passes.by_order import accesses
 from simlayout.machine.ptx.passes.unread import NOTE
 from simlayout.machine.ptx.running import compiled
+from simlayout.machine.ptx.unset import Unset, told
+from simlayout.machine.ptx.unwritten import can_be_tried
 from simlayout.machine.ptx.variables import Loaded
 from simlayout.wording import counted
 
@@ -120,9 +123,9 @@ class Entry:
         program, limit, arch = self.program, _whole(limit, "limit", 1), arch or self.module.arch
         dynamic_bytes = _whole(shared_bytes, "shared_bytes", 0)
 
-        def prepared(log):
+        def prepared(log, program=program, hazards=hazards, unset=0):
             launch = Launch(arch, hazards, python=self.module.python)
-            launch.log = log or launch.log
+            launch.log, launch.unset = log or launch.log, unset
             space = self.module.space(launch, self.variables)
             program.parameters = packed(self, args, space)
             space.expect(program.parameters)
@@ -137,20 +140,35 @@ class Entry:
 
         def attempted():
             attempts = Attempts(program, prepared, self._traced, limit, progress, self.module.python)
-            if hazards == "off" or watcher() is not None:
+            if not looks:
                 return attempts.once()
             if together or prod(self._cluster(cluster)) != 1:
                 return self._unsure_by_races(attempts.shadowed())
             return self._unsure_by_races(in_two_steps(attempts, program, compiled()))
 
+        def again(other, word, most):
+            held = partial(prepared, program=other, hazards="off", unset=word)
+            Attempts(other, held, lambda launch: None, min(limit, most), None, self.module.python).once()
+
         check_mode(hazards)
+        looks = hazards != "off" and watcher() is None
+        before = Before(prepared(None)[1]) if looks and self.unset.readers and can_be_tried(program) else None
         try:
             trace = attempted()
-        except HazardError as error:
-            name_elements(error, arrays_of(self, None, dynamic_bytes))
+        except HazardError as raised:
+            name_elements(raised, arrays_of(self, None, dynamic_bytes))
             raise
+        found = () if before is None else told(self.unset, trace, before, again)
+        if found and hazards == "raise":
+            raise error(found[0])
+        trace = replace(trace, hazards=(*trace.hazards, *found)) if found else trace
         arrays = Later(partial(arrays_of, self, trace, dynamic_bytes))
         return replace(trace, arrays=arrays, hazards=tuple(with_elements(one, arrays) for one in trace.hazards))
+
+    @cached_property
+    def unset(self) -> Unset:
+        """As of `ptx.unset`."""
+        return Unset(self.module.syntax, self.functions, self.module.addresses)
 
     def _unsure_by_races(self, trace):
         """The Trace, in which those counts are not exact that depend on what loads and stores do that race."""

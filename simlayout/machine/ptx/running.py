@@ -103,7 +103,7 @@ class Running:
         from simlayout.machine.ptx.compiled.whole import Whole, started
 
         program, launch, space = self._what
-        key = self._shape, launch.dynamic_bytes, launch.fill
+        key = self._shape, launch.dynamic_bytes, launch.fill, launch.unset
         if program.started[0] != key:
             shape = self._shape
             first = Residents([(0, 0, 0)], shape.cluster, shape.grid, shape.block, shape.shared_bytes, launch).ctas[0]

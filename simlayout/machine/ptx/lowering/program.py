@@ -16,6 +16,7 @@ from simlayout.machine.ptx.opcodes.rows import Lanewise
 from simlayout.machine.ptx.passes.accesses import STRONG
 from simlayout.machine.ptx.passes.joined import Joined
 from simlayout.machine.ptx.passes.map_fields import Access
+from simlayout.machine.ptx.passes.unset import HELD
 
 SYSTEM_BYTES = 1024
 """Of the system's own shared memory."""
@@ -282,6 +283,7 @@ SPECIALS = {
     "%reserved_smem_offset_end": lambda warp: 0,
     "%reserved_smem_offset_cap": lambda warp: 0,
     "%reserved_smem_offset_1": lambda warp: warp.program.reserved_at or 0,
+    HELD.name: lambda warp: warp.cta.launch.unset * 0x100000001,
     **{f"%envreg{i}": (lambda warp: 0) for i in range(32)},
     "%envreg1": lambda warp: warp.space.workspace >> 32,                 # of cooperative groups' grid.sync (driver_abi.h)
     "%envreg2": lambda warp: warp.space.workspace & 0xFFFFFFFF,
