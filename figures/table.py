@@ -13,8 +13,8 @@ from pathlib import Path
 from cuda_kernels.bench import default_variants, grouped, record
 from cuda_kernels.bench import steps as ladder
 from cuda_kernels.bench.run import summary
-from cuda_kernels.conformance.kernels import judged, recorded, verdict
-from cuda_kernels.conformance.kernels import ladder as mma_rungs
+from cuda_kernels.conformance.gemms.counts import judged, recorded, verdict
+from cuda_kernels.conformance.gemms.counts import ladder as mma_rungs
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.lab import overlap, stalls
 from cuda_kernels.lab.hopper import expected

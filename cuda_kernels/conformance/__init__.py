@@ -2,6 +2,6 @@
 
 One instruction at a time, with Nsight Compute: `cases` makes the address patterns, `forms` the instructions, `probe` runs
 them, `ncu` reads the counters, `measure` puts the numbers back to their cases, `suite` is the command; `clocks` times them
-instead. Whole kernels: `kernels`, with `sass` and `source_page`. Arithmetic: `products` of single instructions and
-of whole GEMMs. Fragments: `fragments` and its parts. Instructions of PTX on registers: `opcodes`.
+instead. Whole kernels: `gemms`. Arithmetic: `products`. Fragments: `fragments` and its parts. Instructions of PTX on
+registers: `opcodes`.
 """

@@ -22,7 +22,7 @@ from cuda_kernels.bench.command import ended_by, recording_parser_of, where_and_
 from cuda_kernels.build.assembler import program
 from cuda_kernels.build.compile import ptx
 from cuda_kernels.conformance import ncu
-from cuda_kernels.conformance.kernels import build_all, evaluate, profile, record, table, this_arch, verdict
+from cuda_kernels.conformance.gemms.counts import build_all, evaluate, profile, record, table, this_arch, verdict
 from cuda_kernels.kernels.cute import CASES
 from cuda_kernels.kernels.practical import PROBLEMS, STORES, practical
 from cuda_kernels.kernels.practical.problem import small_integers

@@ -26,8 +26,8 @@ from cuda_kernels.build.ahead import compile_ahead
 from cuda_kernels.build.assembler import program
 from cuda_kernels.build.compile import bound_kernel, text_of
 from cuda_kernels.build.program import Program
-from cuda_kernels.conformance.products.bits import digest
-from cuda_kernels.conformance.sass import disassemble
+from cuda_kernels.conformance.gemms.bits import digest
+from cuda_kernels.conformance.gemms.sass import disassemble
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.kernels.hopper.kernel import kernel_of
 from cuda_kernels.kernels.hopper.scales import grains_of

@@ -9,7 +9,7 @@ import pytest
 from cuda_kernels.bench import default_variants
 from cuda_kernels.build.assembler import find_tool
 from cuda_kernels.build.compile import FIRST_MARK, marks
-from cuda_kernels.conformance.sass import SassInstruction, attribute, disassemble, parse, ptx_name
+from cuda_kernels.conformance.gemms.sass import SassInstruction, attribute, disassemble, parse, ptx_name
 from cuda_kernels.run.runner import run
 from simlayout.errors import VerificationError
 from simlayout.kernel import Problem

@@ -7,8 +7,8 @@ import pytest
 from places import DATA
 
 from cuda_kernels.bench import default_variants
-from cuda_kernels.conformance.kernels import compare, main, pipe, record, recorded, strangers, table, variants, verdict
-from cuda_kernels.conformance.sass import SassInstruction
+from cuda_kernels.conformance.gemms.counts import compare, main, pipe, record, recorded, strangers, table, variants, verdict
+from cuda_kernels.conformance.gemms.sass import SassInstruction
 from cuda_kernels.run.device import gpu_problem
 from simlayout.errors import DeviceError, SimlayoutError
 from simlayout.nsight.source_page import Counted, parse, parse_raw

@@ -10,7 +10,7 @@ from places import ROOT
 PACKAGES = ("simlayout", "cuda_kernels")
 FILES = ("pyproject.toml", "README.md", "LICENSE")
 NOT_SHIPPED = ("cuda_kernels/lab/", *(f"cuda_kernels/conformance/{name}/" for name in (
-    "foreign", "fragments", "opcodes", "products", "programs")))
+    "foreign", "fragments", "gemms", "opcodes", "products", "programs")))
 """What needs a checkout's records."""
 
 

@@ -12,9 +12,10 @@ from places import DATA
 from tiers import sweep_but
 
 from cuda_kernels.build.assembler import find_tool
-from cuda_kernels.conformance import kernels, ncu
-from cuda_kernels.conformance.kernels import COUNTS, PIPE, evaluate, recorded, verdict
-from cuda_kernels.conformance.sass import SassInstruction, attribute, disassemble
+from cuda_kernels.conformance import ncu
+from cuda_kernels.conformance.gemms import counts as kernels
+from cuda_kernels.conformance.gemms.counts import COUNTS, PIPE, evaluate, recorded, verdict
+from cuda_kernels.conformance.gemms.sass import SassInstruction, attribute, disassemble
 from cuda_kernels.kernels.cute import CASES
 from cuda_kernels.kernels.practical import PROBLEMS, STORES
 from cuda_kernels.lab import exercises as command

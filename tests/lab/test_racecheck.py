@@ -7,7 +7,7 @@ import pytest
 from places import DATA
 from tiers import sweep_but
 
-from cuda_kernels.conformance.sass import disassemble
+from cuda_kernels.conformance.gemms.sass import disassemble
 from cuda_kernels.lab import rings
 from cuda_kernels.lab.racecheck import PRODUCTS, Access, compiled, found_by_machine, parse, with_opcodes
 from simlayout.errors import DeviceError

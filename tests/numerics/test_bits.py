@@ -9,7 +9,7 @@ from places import DATA
 from tiers import sweep_but
 
 from cuda_kernels.bench import default_variants
-from cuda_kernels.conformance.products.bits import PROBLEMS, cpu_result, digest, operands
+from cuda_kernels.conformance.gemms.bits import PROBLEMS, cpu_result, digest, operands
 from simlayout.numerics import gemm
 
 RECORD = json.loads((DATA / "h200_bits.json").read_text())

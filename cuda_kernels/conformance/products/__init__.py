@@ -1,2 +1,2 @@
 """What a GPU's tensor cores make of matrices, bit for bit against `simlayout.mma` and `gemm`: `mma` and `wgmma_sp`, by the
-random operands of `cases`; `common` has what both commands share. `bits`: C of whole GEMMs, against the CPU machine's."""
+random operands of `cases`; `common` has what both commands share."""

@@ -1,6 +1,6 @@
 """C of every kernel, bit for bit: the GPU's against the CPU machine's.
 
-    python -m cuda_kernels.conformance.products.bits [--kernels NAME ...] [--json FILE]
+    python -m cuda_kernels.conformance.gemms.bits [--kernels NAME ...] [--json FILE]
 
 Prints one line per variant and problem; exit status 1 if a bit differs. The record keeps a digest of the GPU's C, so that
 a machine without a GPU can compare its own.
@@ -82,14 +82,14 @@ def compare_all(kernels):
 
 def main(arguments=None):
     """The command line."""
-    parser = recording_parser_of("cuda_kernels.conformance.products.bits", __doc__)
+    parser = recording_parser_of("cuda_kernels.conformance.gemms.bits", __doc__)
     parser.add_argument("--kernels", nargs="+", default=[], help="kernel names (default: all)")
     options = parser.parse_args(arguments)
     outcomes = compare_all(options.kernels)
     wrong = sum(o.differ > 0 for o in outcomes)
     print(f"{len(outcomes)} results, {wrong} differ")
     if options.json:
-        head = where_and_when("cuda_kernels.conformance.products.bits", arguments)
+        head = where_and_when("cuda_kernels.conformance.gemms.bits", arguments)
         write_whole(options.json, json.dumps({**head, "outcomes": [asdict(o) for o in outcomes]}, indent=1))
     return int(wrong > 0)
 

@@ -1,7 +1,7 @@
 """Whole kernels against Nsight Compute, access by access: what every shared-memory instruction of every GEMM kernel did
 on the GPU, beside what the kernel's plan predicts.
 
-    python -m cuda_kernels.conformance.kernels [-M 1000 -N 1384 -K 520] [--kernels mma_permuted ...] [--json FILE]
+    python -m cuda_kernels.conformance.gemms.counts [-M 1000 -N 1384 -K 520] [--kernels mma_permuted ...] [--json FILE]
                                                [--keep FOLDER]
 
 Compiles each variant of the benchmark with marks, runs it once under ncu (which must be on the PATH, and may read the
@@ -27,8 +27,8 @@ from cuda_kernels.bench.sets import default_variants
 from cuda_kernels.build.assembler import program
 from cuda_kernels.build.compile import ptx
 from cuda_kernels.conformance import ncu
+from cuda_kernels.conformance.gemms.sass import attribute, disassemble
 from cuda_kernels.conformance.measure import WAVEFRONTS
-from cuda_kernels.conformance.sass import attribute, disassemble
 from cuda_kernels.kernels import MMA_KERNELS, named
 from simlayout.errors import DeviceError
 from simlayout.files import write_whole
@@ -201,7 +201,7 @@ def measure(kernels, problem, keep=None):
     chosen = variants(kernels)
     with ncu.folder(keep) as folder:
         build_all(folder, list(chosen), partial(build, problem=problem, arch=this_arch()), problem=problem)
-        profiled = profile(folder, "cuda_kernels.conformance.kernels", len(chosen), "gemm")
+        profiled = profile(folder, "cuda_kernels.conformance.gemms.counts", len(chosen), "gemm")
     results = []
     for (label, kernel), page in zip(chosen.items(), profiled):
         fitted = kernel.fitted(Problem(*problem))
@@ -284,7 +284,7 @@ def recorded(variant):
 
 def main(arguments=None):
     """Prints the comparison, each count as predicted and as measured; exit status 1 if a known one differs."""
-    parser = recording_parser_of("cuda_kernels.conformance.kernels", __doc__)
+    parser = recording_parser_of("cuda_kernels.conformance.gemms.counts", __doc__)
     for name, size in (("M", 1000), ("N", 1384), ("K", 520)):
         parser.add_argument(f"-{name}", type=int, default=size)
     parser.add_argument("--kernels", nargs="+", default=[],
@@ -304,7 +304,8 @@ def main(arguments=None):
         checked, wrong = checked + more[0], wrong + more[1]
     print(f"{checked} counts checked, {wrong} wrong")
     if options.json:
-        head = {**where_and_when("cuda_kernels.conformance.kernels", arguments), "problem": problem, "ncu": ncu.version()}
+        head = where_and_when("cuda_kernels.conformance.gemms.counts", arguments)
+        head |= {"problem": problem, "ncu": ncu.version()}
         write_whole(options.json, record(results, head))
     return 1 if wrong else 0
 
