@@ -72,7 +72,7 @@ class Wrappers:
 
 
 def _is_wrapper(function):
-    body = instructions(_without_idle(function.body))
+    body = instructions(_without_idle(function.body or ()))
     passed = {variable.name: variable for variable in (*function.parameters, *function.returns)}
     own = [variable for variable in function.variables.values() if variable.space != "param"]
     return (body and len(body) <= _MOST and body[-1].opcode == "ret" and body[-1].guard is None and not own
