@@ -83,7 +83,7 @@ def test_a_planted_hazard_is_found_with_its_two_lines(kernel, kind, grid, block,
 ENGINES = {"early write", "bad mbarrier", "missing proxy fence", "missing wgmma fence", "early accumulator", "early exit"}
 """Kinds that need TMA or wgmma: `test_machine_hopper.py` plants them."""
 
-PTX = {"out of bounds", "misaligned", "bad address", "inactive source", "missing fence", "stale read"}
+PTX = {"out of bounds", "misaligned", "bad address", "inactive source", "missing fence", "stale read", "unwritten register"}
 """Kinds that only programs in PTX run into: tests/ptx plants them."""
 
 

@@ -146,7 +146,7 @@ def test_an_mbarrier_ends_when_no_other_warp_may_still_wait_at_it(ends, between,
     text = module(ENDED.format(ends=ends, between=between).replace("; ", ";\n"), before=".shared .align 8 .b8 flags[8];")
     hazards = sl.ptx.load(text).entry().run(1, 64, hazards="report").hazards
     assert [h.kind for h in hazards] == ["bad mbarrier"] * told
-    assert all("ends mbarrier 0, which 1 other warp may still use" in h.text for h in hazards)
+    assert all("ends mbarrier flags, which 1 other warp may still use" in h.text for h in hazards)
 
 
 def test_who_waits_at_an_mbarrier_that_nobody_has_initialised_goes_on_where_hazards_are_reported():

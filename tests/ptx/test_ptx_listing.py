@@ -132,7 +132,8 @@ TILE = ".shared .align 16 .b8 tile[512];\n"
     ("mov.pred %p1, 0; ld.shared.b32 %r1, [tile]; @!%p1 st.shared.b32 [tile], %r1;", 0),
     ("bra DONE; ld.shared.b32 %r1, [tile]; DONE:", 0), ("ld.shared.b32 %r1, [tile]; mov.u32 %r1, 0;", 1)])
 def test_a_load_whose_result_nothing_needs_counts_nothing_as_ptxas_leaves_it_out_and_a_note_says_so(body, notes):
-    text = module(TILE + f"st.shared.b64 [tile], %rd1;\n.loc 1 7 3\n{body}\nret;", ["u32"], before='.file 1 "k.cu"')
+    text = module(f"{TILE}mov.u64 %rd1, 0; st.shared.b64 [tile], %rd1;\n.loc 1 7 3\n{body}\nret;", ["u32"],
+                  before='.file 1 "k.cu"')
     trace = sl.ptx.load(text).entry().run(1, 1, 0)
     assert trace.notes == ((f"k.cu:7: {notes} {NOTE}",) if notes else ())
     assert (trace.totals()["ld"] > 0) == (not notes and "ld.shared" in body and "bra" not in body or "volatile" in body)

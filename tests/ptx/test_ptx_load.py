@@ -250,7 +250,7 @@ def test_a_cluster_that_the_entry_requires_need_not_be_given():
 
 def test_a_label_behind_the_last_instruction_is_where_the_entry_ends():
     sl.ptx.load(module("bra END;\ntrap;\nEND:")).entry().run(1, 32)
-    sl.ptx.load(module("setp.eq.u32 %p1, %r1, 0;\n@%p1 bra END;\nret;\nEND:")).entry().run(1, 32)
+    sl.ptx.load(module("setp.eq.u32 %p1, %tid.x, 0;\n@%p1 bra END;\nret;\nEND:")).entry().run(1, 32)
 
 
 @pytest.mark.parametrize("call, told", [("f, (%r1);", "f has 0 arguments, and the call has 1"),

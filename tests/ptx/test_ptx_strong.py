@@ -73,6 +73,7 @@ ld.param.u64 %rd1, [kernel_param_0];
 mov.u32 %r1, %tid.x;
 mov.u32 %r2, data;
 mad.lo.u32 %r2, %r1, 4, %r2;
+setp.ne.u32 %p1, %r1, 0;
 st.{order}.u32 [%r2], %r1;
 {sync}
 ld.{order}.u32 %r3, [%r2+64];
@@ -82,7 +83,7 @@ add.u32 %r4, %r4, %r3;
 st.{order}.u32 [%r2], %r4;
 {sync}
 @!%p1 ld.{order}.u32 %r5, [data];
-st.global.u32 [%rd1], %r5;
+@!%p1 st.global.u32 [%rd1], %r5;
 ret;
 """
 

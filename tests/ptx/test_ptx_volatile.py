@@ -180,3 +180,52 @@ ret;
 def test_a_loop_that_reads_volatile_data_and_does_not_go_on_by_them_does_not_wait(rounds):
     bad, good = ({hazard.kind for hazard in found(ROUNDS, between=between, rounds=rounds)} for between in ("", BARRIER))
     assert "read after write" in bad and not good
+
+
+SET = """
+mov.u32 %r1, %tid.x;
+setp.eq.u32 %p1, %r1, 0;
+setp.eq.u32 %p2, %r1, 40;
+@%p1 st.volatile.shared.u32 [flag], {first};
+{between}
+@%p2 st.volatile.shared.u32 [flag], {second};
+ret;
+"""
+"""Two warps store to a flag, perhaps other values."""
+
+
+@pytest.mark.parametrize("first, second, between, told", [
+    (0, 1, "", True), (0, 1, BARRIER, False), (1, 1, "", False), (0, 1, "bar.warp.sync -1;", True),
+    (0, 1, "@%p2 ld.volatile.shared.u32 %r2, [flag+4];", True)])
+def test_volatile_stores_of_other_values_by_two_warps_must_be_ordered(first, second, between, told):
+    kinds = {hazard.kind for hazard in found(SET, first=first, second=second, between=between)} - {"unwritten read"}
+    assert kinds == ({"write after write"} if told else set())
+
+
+TURNS = """
+mov.u32 %r1, %tid.x;
+and.b32 %r2, %r1, 31;
+shr.u32 %r3, %r1, 5;
+setp.ne.u32 %p1, %r2, 0;
+setp.eq.u32 %p2, %r1, 0;
+@%p2 st.volatile.shared.u32 [flag], 0;
+bar.sync 0;
+@%p1 bra DONE;
+mov.u32 %r4, 0;
+WAIT:
+ld.volatile.shared.u32 %r5, [flag];
+setp.ne.u32 %p3, %r5, %r3;
+@%p3 bra WAIT;
+xor.b32 %r6, %r3, 1;
+st.volatile.shared.u32 [flag], %r6;
+add.u32 %r4, %r4, 1;
+setp.lt.u32 %p3, %r4, 5;
+@%p3 bra WAIT;
+DONE:
+ret;
+"""
+"""Two warps hand a turn to one another."""
+
+
+def test_who_has_waited_for_a_volatile_flag_may_set_it_back():
+    assert not found(TURNS)

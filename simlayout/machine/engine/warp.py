@@ -173,11 +173,12 @@ class Warp(Lanes, Polling, MbarrierTwins, BulkTwins, WarpgroupTwins, PeerTwins, 
 
     def _store(self, cta, rows, data, touch):
         """Stores uint8 [n, nbytes] in a CTA's memory and tells its shadow, if it has one."""
-        held = None if touch is None or touch.strong else cta.shared.load(rows, data.shape[1])
+        held = None if touch is None or touch.strong and not touch.volatile else cta.shared.load(rows, data.shape[1])
         cta.shared.store(rows, data)
         if touch is not None:
             left = cta.shared.load(rows, data.shape[1])
-            touch.same = None if held is None else left == held          # where lanes collide, of what the last one stored
+            touch.keeps = None if held is None else left == held         # where lanes collide, of what the last one stored
+            touch.same = None if touch.strong else touch.keeps
             cta.shadow.write(touch)
             self.collide(cta, touch, left, data)
 

@@ -90,6 +90,8 @@ class SharedShadow(EngineShadow):
         """A store, or stmatrix."""
         if touch.strong:
             self._enter(touch)
+            if touch.volatile:
+                self._check_replaced(touch)
             self._update(touch)
         else:
             self._change(touch)
@@ -301,6 +303,21 @@ class SharedShadow(EngineShadow):
             for known in self._unordered_in(table[touch.nbytes].take(touch.rows, axis=0)):
                 did = "reads" if does == "writes" and is_atomic(known.instruction) else "writes"
                 self._compare(known, touch, (did == "reads") | (written != last.get(id(known))), did, does)
+
+    def _check_replaced(self, touch):
+        """A volatile store must come after one of another value by another warp that it replaces, unless its own warp has
+        read what that left: a flag that is set and set back by two, of which neither waits for the other."""
+        stamps, mine = self._written[touch.nbytes].take(touch.rows, axis=0), self._readers[touch.warp.number]
+        seen = np.zeros_like(stamps) if mine is None else mine[touch.nbytes].take(touch.rows, axis=0)
+        for stamp in self._recent(stamps):
+            before = self._writes.get(stamp)
+            if before is None or not before.volatile or before.warp is touch.warp:
+                continue
+            unordered = self._unordered(before, touch, (stamps == stamp) & ~touch.keeps & (seen < stamp))
+            if unordered is not None:
+                bytes, lanes, mine = unordered
+                what, words = self._race(before, touch, before.place(lanes), touch.place(mine), "writes", "writes", bytes)
+                self._log.add(*what, **words)
 
     def _unordered_in(self, stamps):
         """What stands in the table of a warp, and what that was not ordered after."""

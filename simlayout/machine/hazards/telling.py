@@ -162,7 +162,7 @@ def _why_they_race(before, after):
         return OUT_OF_SCOPE
     if before.instruction == "mbarrier.init" and len(before.warp.cta.cluster.ctas) > 1:
         return INIT
-    if before.both_volatile(after) and before.warp is not after.warp:
+    if before.volatile and after.volatile and before.warp is not after.warp:
         return VOLATILE
     ended_at = before.warp.ended_at if before.warp is not after.warp else None
     return ENDED if ended_at is not None and before.warp.cta.meetings > ended_at else ""

@@ -79,7 +79,8 @@ class Touch:
     strong: whether it and other strong ones need no order, as atomics need none; reach: how far its scope goes then
     volatile: whether it needs one all the same with volatile ones, see `may_meet`
     reduction: of a reduction by the copy engine which one, as "add.u32": it needs no order with others of the same kind
-    same: of a weak store of data, bool [n, nbytes]: where memory already holds what it stores; None of all else
+    same: of a weak store of data, bool [n, nbytes]: where memory already holds what it stores; None of all else; keeps: also
+    of a volatile one
     epoch, serial: when it was entered
     earlier: reads of these bytes by the same warp that are not ordered before this one
     beneath: of an atomic or a strong store, the plain writes that it and others have changed
@@ -91,13 +92,13 @@ class Touch:
 
     __slots__ = ("warp", "instruction", "site", "caller", "rows", "nbytes", "lanes", "name", "marks", "epoch", "serial",
                  "earlier", "issued", "waited", "agent", "number", "strong", "volatile", "reduction",
-                 "beneath", "same", "width", "reach", "_threads", "_bounds", "_footprint")
+                 "beneath", "same", "keeps", "width", "reach", "_threads", "_bounds", "_footprint")
 
     def __init__(self, warp, instruction, rows, nbytes, lanes, name=None, marks=None):
         self.warp, self.instruction, self.site, self.caller = warp, instruction, warp.site, warp.caller
         self.rows, self.nbytes, self.lanes, self.name, self.marks = rows, nbytes, lanes, name, marks
         self.earlier, self.issued, self.waited, self.agent, self.number = (), None, None, None, None
-        self.beneath, self.same, self.width, self.reach = (), None, nbytes, GPU
+        self.beneath, self.same, self.keeps, self.width, self.reach = (), None, None, nbytes, GPU
         self.strong, self.volatile, self.reduction = False, False, None
         self._threads, self._bounds, self._footprint = None, None, None
 
