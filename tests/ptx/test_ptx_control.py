@@ -340,7 +340,7 @@ def test_a_guard_that_keeps_lanes_from_where_all_must_come_is_named(before, said
 
 
 LONG = """mov.u32 %r1, %tid.x; mov.u32 %r2, 0; setp.eq.u32 %p1, %r1, 0; selp.u32 %r3, 3000, 1, %p1;
-BATCH: bar.sync 0; mov.u32 %r4, 0;
+BATCH: bar.sync 0; mov.u32 %r4, 0; mov.u32 %r5, 0;
 INSIDE: add.u32 %r4, %r4, 1; add.u32 %r5, %r5, %r4; xor.b32 %r5, %r5, 5; setp.lt.u32 %p2, %r4, %r3; @%p2 bra INSIDE;
 add.u32 %r2, %r2, 1; setp.lt.u32 %p3, %r2, 3; {}@%p3 bra BATCH;
 ld.param.u64 %rd1, [kernel_param_0]; mul.wide.u32 %rd2, %r1, 4; add.s64 %rd1, %rd1, %rd2; st.global.u32 [%rd1], %r5; ret;"""
