@@ -2,6 +2,7 @@
 
     python -m cuda_kernels.lab.tuning --json FILE [--shapes 150] [--seed 2026] [--seconds 0.0015] [--orders 2]
     python -m cuda_kernels.lab.tuning --json FILE --sets unseen models --seed 11 --most 16
+    python -m cuda_kernels.lab.tuning --json FILE --sets unseen --seed 12 --most 8 --orders 1 --row
     python -m cuda_kernels.lab.tuning --json FILE --products 1x28672x8192 --repeat 3 --seconds 0.03
     python -m cuda_kernels.lab.tuning --json FILE --products 2392x280x4016 --most 12 --stages 0.9 0.75 0.6
     python -m cuda_kernels.lab.tuning --json FILE --shapes 20 --dtype e4m3 --scaled 1x128
@@ -12,8 +13,9 @@
 For each product it times the configurations that may be good there, with their tiles in several orders, and torch's cuBLAS,
 in turns; of groups of rows a loop over cuBLAS, and torch's grouped product. Each round has another sequence, because a GPU
 that draws much power slows down, and whatever runs late would look slow. A turn is a replayed CUDA graph of calls that
-rotate over operands of at least 150 MB, random normal; none overlaps the one before it. Ahead of each there is one that is
-not measured: with turns of 30 ms a configuration then has the clock that its own power allows, and the record says
+rotate over operands of at least 150 MB, random normal. None overlaps the one before it, unless --row has it so: each then
+begins as the one before it ends, and every configuration is measured with and without `early`. Ahead of each turn there is
+one that is not measured: with turns of 30 ms a configuration then has the clock that its own power allows, and the record says
 "settled"; in turns of a few milliseconds all have that of what they draw together, and times repeat better. The record is
 written after each product, so an interrupt (Ctrl-C) keeps those that were measured whole; the cache keeps the kernels that
 were compiled.
@@ -96,9 +98,15 @@ def with_fewer_stages(configs, parts):
                               for config in configs for share in (1, *parts)))
 
 
-def worth_measuring(problem, gpu, most=MOST, in_orders=IN_ORDERS):
-    """The `likely` configurations for a Product, all without `early`: nothing overlaps while they are measured."""
-    return [replace(config, early=False) for config in likely(wanted_of(problem), gpu, most, in_orders)]
+def worth_measuring(problem, gpu, most=MOST, in_orders=IN_ORDERS, row=False):
+    """The `likely` configurations for a Product without `early`, and in a row with it, too, if an SM has one CTA.
+
+    >>> from cuda_kernels.matmul.choose.figures import H200
+    >>> [c.early for c in worth_measuring(product("512x512x512"), H200, most=2, row=True)]
+    [False, True, False, True]
+    """
+    found = [replace(config, early=False) for config in likely(wanted_of(problem), gpu, most, in_orders)]
+    return [replace(c, early=early) for c in found for early in (False, True)[:1 + (row and c.resident == 1)]]
 
 
 def programs(work):
@@ -112,14 +120,14 @@ def programs(work):
                               for config in configs))
 
 
-def measure(library, problem, configs, seconds, source):
+def measure(library, problem, configs, seconds, source, row=False):
     """([microseconds of each of what it is `beside`], [(configuration, microseconds)], [what was wrong]) of a Product;
     medians over the rounds."""
     others = beside(library, problem)
     sets, prepare = rotated(others[0], problem), grouped.prepared if problem.groups else prepared
     turns, plans_in_use, right, faults = [turn(library, by_cublas(other, sets), seconds) for other in others], [], [], []
     for config in configs:
-        plans = [prepare(config, *operands, overlap=False) for operands in sets]
+        plans = [prepare(config, *operands, overlap=row) for operands in sets]
         wrong = fault(others[0], problem, plans[0], sets[0])
         if wrong is None:
             turns.append(turn(library, plans, seconds))
@@ -142,12 +150,12 @@ def beside(library, problem):
     return [grouped.Beside(library, problem, label) for label in grouped.labels(problem)] if problem.groups else [library]
 
 
-def measure_all(library, work, seconds, source, save):
+def measure_all(library, work, seconds, source, save, row=False):
     """Whether all was right at [(Product, configurations)]; prints a line per product and per fault, and calls
     save(configurations, products) with all so far, as a record has them, so that what ends the run takes nothing along."""
     numbers, products, right = {}, [], True              # configuration -> its number in the record
     for problem, configs in work:
-        theirs, measured, faults = measure(library, problem, configs, seconds, source)
+        theirs, measured, faults = measure(library, problem, configs, seconds, source, row)
         times = tuple((numbers.setdefault(as_f16(config), len(numbers)), us) for config, us in measured)
         products.append(Tried(problem, tuple(theirs), times))
         save(list(numbers), products)
@@ -171,7 +179,7 @@ def likely_work(options, gpu):
     of_sets = dict.fromkeys(case.problem for case in cases_of(options.sets, seed=options.seed)) if options.sets else ()
     products = [p if p.groups or p.scaled else replace(p, dtype=options.dtype, scaled=options.scaled)
                 for p in options.products or of_sets or problems(options.shapes, options.seed)]
-    return [(p, worth_measuring(p, gpu, options.most, options.orders)) for p in products]
+    return [(p, worth_measuring(p, gpu, options.most, options.orders, options.row)) for p in products]
 
 
 def main(arguments=None):
@@ -190,6 +198,7 @@ def main(arguments=None):
                         help="configurations of a product (default: %(default)s)")
     parser.add_argument("--orders", type=int, default=IN_ORDERS, metavar="N",
                         help="orders of tiles of a kernel (default: %(default)s)")
+    parser.add_argument("--row", action="store_true", help="each begins as the one before it ends, early and not")
     parser.add_argument("--stages", type=part, nargs="+", default=(), metavar="PART",
                         help="each configuration with these parts of its stages, too, such as 0.75")
     parser.add_argument("--dtype", choices=RESULTS, default="f16", help="of A and B (default: %(default)s)")
@@ -203,7 +212,8 @@ def main(arguments=None):
     head = {**where_and_when("cuda_kernels.lab.tuning", arguments), "library": library.version,
             "settled": options.seconds >= SETTLES}
     compile_ahead(programs(work), driver.cuda().version)
-    return 0 if measure_all(library, work, options.seconds, source, partial(write, options.json, head)) else 1
+    save = partial(write, options.json, head)
+    return 0 if measure_all(library, work, options.seconds, source, save, options.row) else 1
 
 
 if __name__ == "__main__":

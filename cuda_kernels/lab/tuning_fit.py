@@ -41,14 +41,16 @@ FIXED = ("clock_ghz", "row_power_share")
 @dataclass(frozen=True)
 class Measured:
     """A record. gpu: on which it was measured; grouped: whether rows belong to groups; narrow: whether A and B are of 8
-    bits; settled: as of a Record; estimates: of its configurations; problems: (M, N, K, groups or 1, bytes of an element of
-    C) each, K in pairs of 8-bit elements; cublas: microseconds of each. product, tried, times: arrays with an item per
-    measurement: numbers of the product and of the configuration, and microseconds."""
+    bits; settled: as of a Record; row: whether each product began as the one before it ended, with `early` and without;
+    estimates: of its configurations; problems: (M, N, K, groups or 1, bytes of an element of C) each, K in pairs of 8-bit
+    elements; cublas: microseconds of each. product, tried, times: arrays with an item per measurement: numbers of the
+    product and of the configuration, and microseconds."""
 
     gpu: Figures
     grouped: bool
     narrow: bool
     settled: bool
+    row: bool
     estimates: Estimates
     problems: tuple
     cublas: tuple
@@ -58,7 +60,8 @@ class Measured:
 
     def __str__(self):
         name = next(name for name, figures in FIGURES.items() if figures == self.gpu)
-        return f"{name}, {8 if self.narrow else 16} bits" + " in groups" * self.grouped + " in settled turns" * self.settled
+        return f"{name}, {8 if self.narrow else 16} bits" + (
+            " in groups" * self.grouped + " in settled turns" * self.settled + " in a row" * self.row)
 
     def of(self, measurements):
         """The Measured of some of the measurements alone."""
@@ -124,24 +127,25 @@ def read(*paths):
     there are several."""
     found = read_each(*paths)
     if len(found) != 1:
-        raise ParseError(f"these are records of {len(found)} GPUs or widths of A and B, or of groups and others: read those "
-                         "of one at a time")
+        raise ParseError(f"these are records of {len(found)} GPUs or widths of A and B, of groups and others, or in a row and "
+                         "not: read those of one at a time")
     return found[0]
 
 
 def read_each(*paths):
     """A Measured for each GPU on which `cuda_kernels.lab.tuning` wrote these files, as they are or compressed by xz, for
-    products in groups and others, for A and B of 16 bits and of 8, and for settled ones and others; ParseError for other
-    files. It lacks what is never chosen, as slices that cut nothing, and what estimates know nothing of, as C that is stored
-    by sectors."""
-    configs, rows_of = {}, {}                    # configuration -> its number; (GPU, grouped, narrow, settled) -> rows
+    products in groups and others, for A and B of 16 bits and of 8, for settled ones and others, and for those in a row and
+    others; ParseError for other files. It lacks what is never chosen, as slices that cut nothing, and what estimates know
+    nothing of, as C that is stored by sectors."""
+    configs, rows_of = {}, {}               # configuration -> its number; (GPU, grouped, narrow, settled, row) -> rows
     for record in map(tuning_record.read, paths):
         numbers = [configs.setdefault(config, len(configs)) for config in record.configs]
         for tried in record.products:
             p = tried.problem
             deep, narrow = in_16_bits(p.K, p.dtype)
             problem = p.M, p.N, deep, max(p.groups, 1), TYPES[p.out].bytes
-            rows_of.setdefault((record.device, p.groups > 0, narrow, record.settled), []).append(
+            row = any(record.configs[i].early for i, _ in tried.times)
+            rows_of.setdefault((record.device, p.groups > 0, narrow, record.settled, row), []).append(
                 (problem, tried.beside[0], [(numbers[i], us) for i, us in tried.times]))
     unknown = sorted({device for device, *_ in rows_of} - set(FIGURES))
     if unknown or not rows_of:
@@ -151,18 +155,19 @@ def read_each(*paths):
     return [_measured(FIGURES[device], *kind, estimates, estimated, rows) for (device, *kind), rows in rows_of.items()]
 
 
-def _measured(gpu, grouped, narrow, settled, estimates, estimated, rows):
+def _measured(gpu, grouped, narrow, settled, row, estimates, estimated, rows):
     """The Measured of [(problem, cuBLAS's microseconds, [(configuration's number, microseconds)])]. estimated: bool
     [configurations]."""
     problems, cublas, measured = zip(*rows)
     tried, times = np.array([pair for pairs in measured for pair in pairs]).T
     product = np.repeat(np.arange(len(measured)), [len(pairs) for pairs in measured])
-    result = Measured(gpu, grouped, narrow, settled, estimates, problems, cublas, product, tried.astype(int), times)
+    result = Measured(gpu, grouped, narrow, settled, row, estimates, problems, cublas, product, tried.astype(int), times)
     result = result.of(estimated[result.tried])
     result = result.of(np.isfinite(result.estimated(RATES)))
     if not len(result.times):
         raise ParseError("the records of a GPU have nothing that estimates know of")
-    return result
+    left, product = np.unique(result.product, return_inverse=True)
+    return replace(result, problems=tuple(problems[i] for i in left), cublas=tuple(cublas[i] for i in left), product=product)
 
 
 def fit(each, start=RATES, rounds=6):

@@ -1,4 +1,5 @@
-"""The records that `cuda_kernels.lab.tuning` writes: how long many configurations took at many products."""
+"""The records that `cuda_kernels.lab.tuning` writes: how long many configurations took at many products; those that
+`cuda_kernels.lab.overlap` writes are read as such, too."""
 
 import json
 import lzma
@@ -73,6 +74,8 @@ def read(path):
     try:
         data = Path(path).read_bytes()
         record = json.loads(lzma.decompress(data) if Path(path).suffix == ".xz" else data)
+        if "of each" in record:
+            return _in_a_row(record)
         configs = tuple(Hopper(**options) for options in record["configs"])
         if not record["rows"]:
             raise ParseError("there is no product")
@@ -92,3 +95,19 @@ def _tried(row, configs):
     order = ("N" if a_major == "K" else "T") + ("T" if b_major == "K" else "N")
     problem = Product(int(M), int(N), int(K), dtype, order, scaled, groups)
     return Tried(problem, (cublas, *torch), tuple((i, float(us)) for i, us in times))
+
+
+def _in_a_row(record):
+    """The Record of what `cuda_kernels.lab.overlap` found of products in a row: each configuration without `early` and with
+    it, if an SM has one CTA."""
+    ways = tuple(map(record["of each"].index, ("late", "early", "cublas")))
+    numbers, found = {}, {}
+    for (M, N, K, dtype), options, in_a_row, *_ in record["rows"]:
+        late, early, cublas = (float(in_a_row[way]) for way in ways)
+        config = Hopper(**options | {"early": False})
+        _, times = found.setdefault(Product(int(M), int(N), int(K), dtype), ((cublas,), {}))
+        if config.resident == 1:
+            for one, us in ((config, late), (replace(config, early=True), early)):
+                times.setdefault(numbers.setdefault(one, len(numbers)), us)
+    products = tuple(Tried(p, beside, tuple(times.items())) for p, (beside, times) in found.items() if times)
+    return Record(str(record["device"]), tuple(numbers), products)

@@ -19,7 +19,7 @@ from cuda_kernels.matmul.choose.programs import programs_of
 from cuda_kernels.matmul.choose.rates import RATES
 from cuda_kernels.matmul.choose.wanted import Wanted
 
-ESTIMATES = programs_of().in_orders(ORDERS)
+ESTIMATES = programs_of().in_ways(ORDERS)
 
 
 @given(*[st.integers(1, 9000)] * 3, st.integers(1, 3), st.sampled_from([66, 114, 132]))

@@ -40,7 +40,7 @@ def choose(wanted, gpu=H200):
 def ranked(wanted, gpu):
     """Yields (estimate in microseconds, Hopper configuration) of what is wanted, the least estimate first, but before it
     one BY_SECTORS where C is `off_sectors`, of which the estimate knows nothing; behind the LIKELY ones once more all. The
-    estimate is of one of several such products in a row, so what an early beginning of the next one saves is taken off.
+    estimate is of one of several such products in a row, of which the next may begin early if the configuration says so.
     Where c_major is "M" a configuration makes the transpose of C: its A is the product's B.
 
     The formula is of types of 16 bits: a product of 8-bit ones is estimated as one of half the depth, because a wgmma of
@@ -54,17 +54,14 @@ def ranked(wanted, gpu):
     product = wanted.M, wanted.N, deep, wanted.matrices, gpu
     programs = np.argsort(candidates.times(candidates.work(*product, c_bytes=c_bytes), gpu), kind="stable")
     for near in (programs[:LIKELY], programs):
-        estimates = candidates.take(near).in_orders(ORDERS)
-        work = estimates.work(*product, narrow=narrow, c_bytes=c_bytes)
-        plain = estimates.times(work, gpu)
-        saved = estimates.early_saves(work, plain, gpu)
-        times = estimates.corrected(work, plain, gpu) - np.maximum(saved, 0.0)
+        estimates = candidates.take(near).in_ways(ORDERS)
+        times = estimates(*product, narrow=narrow, c_bytes=c_bytes)
         if near is not programs and (config := by_sectors(wanted, gpu)) is not None:
             yield float(times.min()), config
         for i in np.argsort(times, kind="stable").tolist():
             config = suited(estimates.configs[i], wanted)
             if config is not None:
-                yield float(times[i]), replace(without_split(config, wanted, gpu.sms), early=bool(saved[i] > 0))
+                yield float(times[i]), without_split(config, wanted, gpu.sms)
 
 
 def _ranked_groups(wanted, deep, narrow, c_bytes, gpu):
@@ -82,17 +79,17 @@ def by_sectors(wanted, gpu):
 
 
 def likely(wanted, gpu, most, in_orders=2):
-    """[Hopper configuration] that are worth measuring, at most so many, the likeliest first, each program in so many orders
-    of tiles; of those whose orders are the same there, one."""
+    """[Hopper configuration] that are worth measuring, at most so many, the likeliest first, each kernel in so many orders
+    of tiles; of those whose orders are the same there, and of `early` and not, one."""
     found, orders, least = {}, Counter(), None
     for estimate, config in ranked(wanted, gpu):
         least = estimate if least is None else least
         if estimate > WORTH * least or len(found) == most:
             break
         rows, cols = config.tile_grid(*config.turned(wanted.M, wanted.N))
-        same = replace(config, group=1 if cols == 1 else min(config.group, rows))
-        if same not in found and orders[config.program] < in_orders:
-            orders[config.program] += 1
+        same = replace(config, group=1 if cols == 1 else min(config.group, rows), early=False)
+        if same not in found and orders[same.program] < in_orders:
+            orders[same.program] += 1
             found[same] = config
     return list(found.values())
 

@@ -33,19 +33,6 @@ load."""
 LEAN = 1 / 128
 """Rows that a CTA requests in a step, per element of its tile: those of 128 x 256 in clusters of 2."""
 
-EARLY_US = 0.8
-"""Microseconds that each of several products in a row saves if the next one begins early (Hopper's option), where that costs
-nothing. It costs something because the next one's CTAs then take SMs as these come free: some GPCs are as full as if all SMs
-were busy, while others idle, and CTAs that load the same rows are no longer neighbours."""
-
-CROWDED, CROWDED_BESIDE, APART = 0.5, 0.2, 0.5
-"""What that costs. APART: the part of the rows for several CTAs that L2 no longer serves together. A product whose GPCs were
-all full, and its rows so, would take longer; of these microseconds CROWDED is the part that one in a row does, and
-CROWDED_BESIDE where the GPU has room for two such products at a time. These and EARLY_US were fitted to 557 times on an H100
-and an H200 (not kept), which agree to a tenth. At 100 other products on either, with up to three configurations each
-(tests/data/h100_overlap_by_size.json, h200_overlap_by_size.json), what they decide costs 0.5 and 0.3 percent over the better
-way of each; that all next kernels begin early would cost 2.0 and 0.8 percent, and that none does 7.7 and 9.6."""
-
 LONG = 5
 """Microseconds: DRAM traffic that takes longer has more time to overlap with the rest."""
 
@@ -94,23 +81,25 @@ class Work:
 
 
 class Picked(Sequence):
-    """The configurations with these numbers, with these values of `group` if they are given. Each is built when it is
-    indexed, because checking thousands of them takes longer than estimating them.
+    """The configurations with these numbers, with these values of `group` and `early` if they are given. Each is built when
+    it is indexed, because checking thousands of them takes longer than estimating them.
 
     >>> from cuda_kernels.kernels.hopper.config import Hopper
-    >>> [c.group for c in Picked([Hopper()], [0, 0], [1, 4])]
-    [1, 4]
+    >>> [(c.group, c.early) for c in Picked([Hopper()], [0, 0], [1, 4], [False, True])]
+    [(1, False), (4, True)]
     """
 
-    def __init__(self, configs, numbers, groups=None):
-        self._configs, self._numbers, self._groups = configs, numbers, groups
+    def __init__(self, configs, numbers, groups=None, early=None):
+        self._configs, self._numbers, self._groups, self._early = configs, numbers, groups, early
 
     def __len__(self):
         return len(self._numbers)
 
     def __getitem__(self, i):
         config = self._configs[self._numbers[i]]
-        return config if self._groups is None else replace(config, group=int(self._groups[i]))
+        if self._groups is None:
+            return config
+        return replace(config, group=int(self._groups[i]), early=bool(self._early[i]))
 
 
 def columns_of(configs):
@@ -124,7 +113,7 @@ def columns_of(configs):
     """
     columns = {name: [getattr(c, name) for c in configs] for name in (
         "tile_m", "tile_n", "stages", "resident", "cluster_m", "cluster_n", "sharing", "slices", "split", "group",
-        "consumers", "tile_consumers", "pingpong")}
+        "consumers", "tile_consumers", "pingpong", "early")}
     return columns | {"boxes": [len(c.box_starts) for c in configs], "turned": [c.c_major == "M" for c in configs],
                       "mn_major_a": [c.turned(c.a_major, c.b_major)[0] == "MN" for c in configs],
                       "mn_major_b": [c.turned(c.a_major, c.b_major)[1] == "MN" for c in configs],
@@ -157,13 +146,19 @@ class Estimates:
                 setattr(taken, name, values[numbers])
         return taken
 
-    def in_orders(self, groups):
-        """The Estimates of each of the configurations with each of these numbers as its `group`, on which no other option
-        depends."""
-        numbers = np.repeat(np.arange(len(self.configs)), len(groups))
+    def in_ways(self, groups):
+        """The Estimates of each of the configurations with each of these numbers as its `group`, and with `early` and without
+        if it has an SM for each CTA: no other option depends on these two. Where an SM has room for a second CTA, some would
+        have two while others had none: of three such products two took 10 to 16 percent longer with `early`
+        (tests/data/h100_overlap.json, h200_overlap.json)."""
+        ways = [(group, early) for early in (False, True) for group in groups]
+        numbers, way = np.divmod(np.arange(len(self.configs) * len(ways)), len(ways))
+        group, early = np.array(ways).T
+        kept = (self.resident[numbers] == 1) | (early[way] == 0)
+        numbers, group, early = numbers[kept], group[way][kept], early[way][kept] > 0
         estimates = self.take(numbers)
-        estimates.group = np.tile(groups, len(self.configs))
-        estimates.configs = Picked(self.configs, numbers, estimates.group)
+        estimates.group, estimates.early = group, early
+        estimates.configs = Picked(self.configs, numbers, group, early)
         return estimates
 
     def __call__(self, M, N, K, matrices=1, gpu=H200, rates=RATES, narrow=False, c_bytes=2):
@@ -178,18 +173,6 @@ class Estimates:
         """float64 [configurations]: the times for the Work, multiplied by the factors of the trees."""
         known = np.isfinite(times)
         return times * np.where(known, learned(self.trees)(features(self, work, np.where(known, times, 1.0), gpu)), 1.0)
-
-    def early_saves(self, work, times, gpu=H200):
-        """float64 [configurations]: microseconds that each Work saves in a row if the next kernel begins early; it takes
-        longer where they are negative, and -inf stands where its time is not known. times: those of `times`, not corrected.
-
-        Nothing is saved where an SM has room for a second CTA: then some have two while others have none. Of three such
-        products two took 10 to 16 percent longer (tests/data/h100_overlap.json, h200_overlap.json)."""
-        full = {name: np.maximum(getattr(work, name), gpu.sms) for name in ("busy", "busy_last", "busy_cut")}
-        met = {name: APART * work.requested + (1 - APART) * getattr(work, name) for name in ("paired", "gathered")}
-        lost = self.times(replace(work, **full, **met), gpu) - np.where(np.isfinite(times), times, 0.0)
-        beside = 2 * work.busy <= self.sharing * slots(self, gpu.sms)
-        return np.where(self.resident > 1, 0.0, EARLY_US - np.where(beside, CROWDED_BESIDE, CROWDED) * lost)
 
     def work(self, M, N, K, matrices=1, gpu=H200, uneven=False, narrow=False, c_bytes=2):
         """The Work of a product, which does not depend on rates. uneven: M is the mean of the rows of matrices that may

@@ -32,7 +32,7 @@ OPTIONS = ("tile_m", "tile_n", "stages", "resident", "cluster_m", "cluster_n", "
 WORK = ("misalignment", "whole", "left", "parts", "waves", "busy", "busy_last", "usual", "most", "narrow",
         "c_bytes")
 FEATURES = (*OPTIONS, *WORK, "group", "rows", "cols", "steps", "tall", "wide", "paired", "gathered", "requested", "padded",
-            "memory", "time", "power", "c_off", "across", "dram")
+            "memory", "time", "power", "c_off", "across", "dram", "early")
 """The inputs of the trees: attributes of `model.Estimates` and of its `Work`, and what `features` computes from them."""
 
 LINE, SECTOR = 64, 16
@@ -44,7 +44,8 @@ def features(estimates, work, times, gpu):
 
     Three say what the formula does not know: c_off, whether C's lines or what tiles store of them start off L2's lines (1),
     off their halves (2), or off sectors (3), so that two tiles share what lies at their edge; across: whether lines of A
-    (1), of B (2) or of both (3) run across the tile instead of along K; dram: of the GPU, in bytes per nanosecond."""
+    (1), of B (2) or of both (3) run across the tile instead of along K; dram: of the GPU, in bytes per nanosecond. One says
+    what it leaves out: early, whether the next kernel may begin early, of several such products in a row."""
     tall = -(-work.rows // (estimates.tile_m * estimates.cluster_m))
     wide = -(-work.cols // (estimates.tile_n * estimates.cluster_n))
     tile = estimates.tile_m * estimates.tile_n
@@ -55,7 +56,7 @@ def features(estimates, work, times, gpu):
                    wide=wide, paired=work.paired / work.requested, gathered=work.gathered / work.requested,
                    requested=work.requested / tile, padded=work.flops / (work.rows * work.cols * work.steps),
                    memory=work.memory / times, time=times, power=work.flops / times, c_off=c_off,
-                   across=of_a + 2 * of_b, dram=gpu.dram)
+                   across=of_a + 2 * of_b, dram=gpu.dram, early=estimates.early)
     columns = [getattr(estimates, name) for name in OPTIONS] + [getattr(work, name) for name in WORK]
     columns += derived.values()
     table = np.empty((len(FEATURES), len(times)), np.float32)
