@@ -1,5 +1,5 @@
 """What a product costs or saves that is launched to overlap the kernel ahead of it: what `cuda_kernels.run.driver.Launch`
-and the choice of Hopper's option `early` go by.
+goes by, and the trees that choose Hopper's option `early` have learned from, too.
 
     python -m cuda_kernels.lab.overlap --json FILE [--sets unseen models] [--seed 2026] [--seconds 0.01]
     python -m cuda_kernels.lab.overlap --json FILE --by-size [--sets unseen] [--situations row]

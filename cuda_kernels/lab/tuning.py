@@ -15,10 +15,10 @@ in turns; of groups of rows a loop over cuBLAS, and torch's grouped product. Eac
 that draws much power slows down, and whatever runs late would look slow. A turn is a replayed CUDA graph of calls that
 rotate over operands of at least 150 MB, random normal. None overlaps the one before it, unless --row has it so: each then
 begins as the one before it ends, and every configuration is measured with and without `early`. Ahead of each turn there is
-one that is not measured: with turns of 30 ms a configuration then has the clock that its own power allows, and the record says
-"settled"; in turns of a few milliseconds all have that of what they draw together, and times repeat better. The record is
-written after each product, so an interrupt (Ctrl-C) keeps those that were measured whole; the cache keeps the kernels that
-were compiled.
+one that is not measured: with turns of 30 ms a configuration then has the clock that its own power allows, and the record
+says "settled"; in turns of a few milliseconds all have that of what they draw together, and times repeat better. The record
+is written after each product, so an interrupt (Ctrl-C) keeps those that were measured whole; the cache keeps the kernels
+that were compiled.
 """
 
 import argparse

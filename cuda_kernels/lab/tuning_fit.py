@@ -127,8 +127,8 @@ def read(*paths):
     there are several."""
     found = read_each(*paths)
     if len(found) != 1:
-        raise ParseError(f"these are records of {len(found)} GPUs or widths of A and B, of groups and others, or in a row and "
-                         "not: read those of one at a time")
+        raise ParseError(f"these are records of {len(found)} GPUs or widths of A and B, of groups and others, or of products"
+                         " in a row and others: read those of one at a time")
     return found[0]
 
 

@@ -10,8 +10,10 @@ from own_clock import OwnClock
 from cuda_kernels.bench.record import Product
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.lab import overlap
+from cuda_kernels.lab.tuning_record import as_f16, read
 from cuda_kernels.matmul.choose.figures import H200
 from cuda_kernels.run import driver
+from simlayout.errors import ParseError
 
 TAKES = {"wait": 4.0, "late": 3.0, "early": 2.0, "cublas": 5.0, "other": 1.0}
 """Microseconds on the clock."""
@@ -110,3 +112,19 @@ def test_products_in_groups_or_with_epilogues_and_repeated_ones_are_left_out_of_
     overlap.main(["--sets", "models", "groups", "grouped", "epilogues", "ladder", "--seed", "5"])
     assert len(set(measured)) == len(measured) > 20 and {p.dtype for p in measured} == {"f16", "bf16"}
     assert not any(p.groups or p.epilogue for p in measured)
+
+
+def test_a_record_is_read_as_one_of_each_configuration_late_and_early_unless_an_sm_has_two_ctas(tmp_path):
+    one, two = Hopper(64, 64, 8), Hopper(64, 64, 2, resident=2)
+    shape = [64, 72, 128, "bf16"]
+    rows = [[shape, as_f16(config).changes | more, [4.0, 3.0, us, 5.0], [6.0, 6.0, 6.0, 6.0]]
+            for config, more, us in ((one, {"early": True}, 2.0), (two, {}, 1.0))]
+    path = tmp_path / "record.json"
+    path.write_text(json.dumps({"device": "NVIDIA H200", "of each": [*overlap.WAYS, "cublas"], "rows": rows}))
+    found = read(path)
+    assert found.configs == (one, replace(one, early=True)) and not found.settled
+    tried, = found.products
+    assert (tried.problem, tried.beside, tried.times) == (Product(64, 72, 128, "bf16"), (5.0,), ((0, 3.0), (1, 2.0)))
+    path.write_text(json.dumps({"device": "NVIDIA H200", "of each": ["late"], "rows": rows}))
+    with pytest.raises(ParseError, match="is no record of cuda_kernels.lab.tuning"):
+        read(path)

@@ -125,6 +125,21 @@ def test_a_time_is_that_of_one_call_and_a_wrong_result_is_refused(monkeypatch):
     assert found == [] and len(faults) == 1 and "and cuBLAS differ by 1.0" in faults[0]
 
 
+@pytest.mark.parametrize("row", [False, True])
+def test_products_in_a_row_are_launched_to_overlap_and_others_wait(monkeypatch, row):
+    library, launched = FakeLibrary(), []
+
+    def plan(a, b, out, overlap, **options):
+        def call():
+            launched.append(overlap)
+            out.value, library.now = 1.0, library.now + 2e-5
+        return call
+
+    monkeypatch.setattr("cuda_kernels.plan_matmul", plan)
+    tuning.measure(library, Product(64, 64, 64), [Hopper()], 1e-3, Random(1), row)
+    assert launched and set(launched) == {row}
+
+
 def test_a_kernel_that_writes_nothing_is_refused_though_another_wrote_the_right_result_there(monkeypatch):
     library = FakeLibrary()
     monkeypatch.setattr("cuda_kernels.plan_matmul", lambda a, b, out, **options: lambda: None)

@@ -147,9 +147,9 @@ class Estimates:
         return taken
 
     def in_ways(self, groups):
-        """The Estimates of each of the configurations with each of these numbers as its `group`, and with `early` and without
-        if it has an SM for each CTA: no other option depends on these two. Where an SM has room for a second CTA, some would
-        have two while others had none: of three such products two took 10 to 16 percent longer with `early`
+        """The Estimates of each of the configurations with each of these numbers as its `group`, without `early` and, if it
+        has an SM for each CTA, with it: no other option depends on these two. Where an SM has room for a second CTA, some
+        would have two while others had none: of three such products two took 10 to 16 percent longer with `early`
         (tests/data/h100_overlap.json, h200_overlap.json)."""
         ways = [(group, early) for early in (False, True) for group in groups]
         numbers, way = np.divmod(np.arange(len(self.configs) * len(ways)), len(ways))
