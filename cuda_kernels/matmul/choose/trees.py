@@ -23,9 +23,10 @@ UNIT = 4e-5
 """The unit of the leaves in a file, which are whole numbers: they are logarithms of the factor, in steps of this. In a
 quarter of it the files would be a fifth larger; of 750 random products 16 get another choice by that, as good to 0.1 %."""
 
-STORED = {"feature": "<u1", "border": "<f4", "leaf": "<i2"}
-"""The arrays of a file, of these types, as base64 of what `_packed` makes of them: a wheel cannot compress base64 of the
-arrays themselves as well, and a megabyte of JSON's numbers takes twenty times as long to read."""
+STORED = {"condition": "<u2", "feature": "<u1", "border": "<f4", "leaf": "<i2"}
+"""The arrays of a file: of each node the number of its condition, of each condition the feature and the border, which
+others share, and the leaves. They are of these types, as base64 of what `_packed` makes of them: a wheel cannot compress
+base64 of the arrays themselves as well, and a megabyte of JSON's numbers takes twenty times as long to read."""
 
 OPTIONS = ("tile_m", "tile_n", "stages", "resident", "cluster_m", "cluster_n", "slices", "consumers", "pingpong",
            "turned", "boxes", "promotes")
@@ -97,7 +98,9 @@ class Trees:
         if np.abs(steps).max() >= 1 << 15:
             raise SimlayoutError(f"a leaf adds {steps.max() * UNIT:.3f} to a logarithm: a file holds less than "
                                  f"{UNIT * (1 << 15):.5f}")
-        arrays = {"feature": self.feature, "border": self.border, "leaf": steps}
+        every = np.rec.fromarrays([self.feature.ravel(), self.border.ravel()], names="feature, border")
+        conditions, number = np.unique(every, return_inverse=True)
+        arrays = {"condition": number, "feature": conditions.feature, "border": conditions.border, "leaf": steps}
         kept = {name: b64encode(_packed(_planes(arrays[name].astype(kind)))).decode() for name, kind in STORED.items()}
         write_record(path, {**head, "features": FEATURES, "depth": self.feature.shape[1], **kept})
 
@@ -135,11 +138,12 @@ def read(path=PATH):
         depth = record["depth"]
         arrays = (_of_planes(lzma.decompress(b64decode(record[name], validate=True)), kind)
                   for name, kind in STORED.items())
-        feature, border, leaf = (x.reshape(-1, columns) for x, columns in zip(arrays, (depth, depth, 2 ** depth)))
-        if (tuple(record["features"]) != FEATURES or not len(feature) == len(border) == len(leaf) or depth > 8
+        condition, feature, border, leaf = arrays
+        condition, leaf = condition.reshape(-1, depth), leaf.reshape(-1, 2 ** depth)
+        if (tuple(record["features"]) != FEATURES or len(condition) != len(leaf) or len(feature) != len(border) or depth > 8
                 or feature.max(initial=0) >= len(FEATURES)):
             raise ValueError("its features or shapes are others")
-        return Trees(feature, border.astype(np.float32), leaf * UNIT)
+        return Trees(feature[condition], border[condition].astype(np.float32), leaf * UNIT)
     except (ValueError, KeyError, TypeError, IndexError, lzma.LZMAError, EOFError) as error:
         raise ParseError(f"{path} holds no trees: {error}") from None
 
