@@ -163,10 +163,11 @@ def first_conflict(access, analysis):
     """One line on the first instruction with excess wavefronts: which lanes, bank and words; None if none has any."""
     if not analysis.excess.any():
         return None
-    index = int((analysis.excess > 0).argmax())
+    retries = access.row.rule == "retry"                 # it has rounds, no phases, and even one is more than the ideal
+    index = int((analysis.excess if retries else analysis.excess > 0).argmax())
     loops = [f"{name} = {v}" for name, v in access.point(index, 0).items() if name != "tid"]
     where = f"instruction {index}" + (f" ({', '.join(loops)})" if loops else "")
-    if access.row.rule == "retry":                       # it has rounds, no phases
+    if retries:
         return f"{where}: {_rounds(analysis, index)}"
     phase, ideal = max(phases(analysis, index), key=lambda p: p.wavefronts), int(analysis.ideal[index])
     queues = {}
@@ -176,14 +177,18 @@ def first_conflict(access, analysis):
     lanes = sorted(lane for s in queue for lane in s.lanes)
     if access.row.rule == "bypass" and len(queue) == 1:
         return f"{where}: what it writes lies in {int(analysis.wavefronts[index])} lines of 128 bytes, not in {ideal}"
+    if len(queue) == 1:
+        return f"{where}: its lanes pass through the banks {phase.times} times"
     bank = _span("bank", queue[0].bank, queue[0].width)
     words = [_span("", s.word, s.width) for s in queue]
     return _shortened(f"{where}: lanes {_few(lanes)} want {len(queue)} words of {bank}: ", words, WIDTH - LABEL)
 
 
 def _rounds(analysis, index):
-    """Why a loop of exchanges has more rounds than one."""
+    """What a loop of exchanges costs, and whether lanes are the reason."""
     tried = sum(1 for _ in rounds(analysis.instruction, analysis.addresses[[index]], analysis.active[[index]]))
+    if tried == 1:
+        return "a loop, of which one round is the least that any layout takes"
     return f"a loop of {tried} rounds: lanes of one bank succeed one after the other (`simlayout explain` lists them)"
 
 

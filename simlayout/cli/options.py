@@ -184,8 +184,8 @@ SHARED = {
         "run": "every executed line, those that access shared memory, or every line of the PTX (default: all)",
         "ncu": "every executed line, those that access shared memory, or the SASS instructions that do (default: all)"}),
     "--cpu": dict(dest="device", action="store_const", const="cpu", default="auto", help="on the CPU machine"),
-    "--strict": dict(action="store_true", help="exit with 1 where there are excess wavefronts (of atomics of "
-                       "floats, which are loops: beyond one round), or hazards"),
+    "--strict": dict(action="store_true", help="exit with 1 where there are excess wavefronts (which atomics of "
+                       "floats always have, being loops), or hazards"),
     "--test": dict(action="store_true", help="print a pytest file instead: property tests of the layout and its accesses"),
     "--sizes": dict(type=integer(1, 2**17 - 1), nargs="+", metavar="N", help="M = N = K of square products on the GPU"),
     "--only": dict(nargs="+", default=[], metavar="TEXT", help="only rows that contain one of these texts"),

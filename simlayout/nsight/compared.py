@@ -261,8 +261,7 @@ def _judged(accesses, wavefronts, ideal, predicted):
     """(verdict, why) of a line that accesses shared memory, measured or predicted."""
     if any(one.misread for one in accesses):
         return NOT_COMPARED, MISREAD
-    swaps = any(one.opcode.startswith("ATOMS.CAS") for one in accesses)              # whose ideal may not be ours there
-    if wavefronts == predicted.wavefronts and (swaps or ideal == predicted.ideal):
+    if (wavefronts, ideal) == (predicted.wavefronts, predicted.ideal):
         return EQUAL, ""
     if predicted.doubt:
         return NOT_COMPARED, predicted.doubt

@@ -182,7 +182,7 @@ def _of_phase(op, words):
     columns = words[1 << np.arange(len(words).bit_length() - 1)]
     if len(words).bit_count() == 1 and (F2Map(columns)(lanes) == words).all():
         times = op.times * (1 if op.merges else len(words) // len(distinct))
-        return times - op.times, [(int(u), times) for u in distinct if u], True
+        return times - 1, [(int(u), times) for u in distinct if u], True
     first, second = np.triu_indices(len(distinct), 1)
     alike = not op.merges and len(distinct) < len(words)
     return int(alike), [(int(u), 1) for u in distinct[first] ^ distinct[second]], False

@@ -62,12 +62,12 @@ wavefronts, 4 without them, in 1 of 1
     """
     __tracebackhide__ = True
     for one in subjects(subject, (for_,) if isinstance(for_, Access) else for_, active, arch):
-        waiting = one.analysis.wavefronts > one.analysis.ideal
+        waiting = one.analysis.wavefronts > one.free
         if waiting.any():
             index = int(np.argmax(waiting))
             passes = counted(int(one.analysis.wavefronts[index]), one.analysis.arch.vendor.wavefront)
             fault = "writes its tile in parts" if one.analysis.instruction.kind == "copy" else "has bank conflicts"
-            claim = (f"{one.name} {fault}: {one.analysis.instruction} takes {passes}, {int(one.analysis.ideal[index])} "
+            claim = (f"{one.name} {fault}: {one.analysis.instruction} takes {passes}, {int(one.free[index])} "
                      f"without them, in {int(waiting.sum())} of {waiting.size} instructions")
             raise conflict(one, index, claim)
 
@@ -127,7 +127,7 @@ def assert_wavefronts(subject: Access | Analysis | Instruction | str | Trace, ex
     index = int(np.argmax(differs))
     claim = f"{one.name} {text}"
     more = actual[index] > wanted[index] if wanted.ndim else actual.sum() > wanted
-    if more and actual[index] > one.analysis.ideal[index]:
+    if more and actual[index] > one.free[index]:
         raise conflict(one, index, claim)
     raise refuted(claim, f"the first that differs: {one.where(index)}", (), explanation(one.analysis, index))
 

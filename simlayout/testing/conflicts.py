@@ -35,8 +35,8 @@ class Subject:
 
     @property
     def free(self):
-        """Wavefronts of each instruction if no two lanes met, int64 [n]."""
-        return self.analysis.ideal
+        """Wavefronts of each instruction if no two lanes met, int64 [n]: a pass for each group, two for compare-and-swap."""
+        return self.analysis.instruction.times * self.analysis.ideal
 
     def place(self, index, lane):
         """The Place of one lane of instruction `index`."""
@@ -136,7 +136,7 @@ def meeting(subject, index):
               [phase.lanes for phase in phases(analysis, index)])
     pairs = sorted(pair for group in groups for pair in combinations([lane for lane in group if lane in live], 2))
     alone = _alone(analysis, index, np.array(pairs))
-    costly = alone.wavefronts > alone.ideal
+    costly = alone.wavefronts > alone.instruction.times * alone.ideal
     if costly.any():
         return pairs[int(np.argmax(costly))]
     return next(pair for pair in pairs if _same_address(analysis, index, pair))

@@ -51,7 +51,7 @@ def slow(name, addresses, active):
             span *= 2
     groups = [[lane for lane in range(start, start + span) if active[lane]] for start in range(0, used, span)]
     busy = [group for group in groups if group]
-    return times * sum(fullest_bank(group, addresses, size, merge) for group in busy), times * len(busy)
+    return times * sum(fullest_bank(group, addresses, size, merge) for group in busy), len(busy)
 
 
 @st.composite

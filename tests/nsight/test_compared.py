@@ -134,14 +134,6 @@ def test_the_reason_of_a_difference_is_told(line, sums, verdicts):
         assert told[at].verdict == expected and why in told[at].why and bool(why) == bool(told[at].why)
 
 
-@pytest.mark.parametrize("opcode, wavefronts, verdict", [
-    ("ATOMS.CAS", 16, EQUAL), ("ATOMS.CAST.SPIN", 16, EQUAL), ("ATOMS.CAS", 17, DIFFERENT), ("ATOMS.EXCH", 16, DIFFERENT)])
-def test_the_ideal_of_a_compare_and_swap_is_one_pass_or_the_two_that_it_takes(opcode, wavefronts, verdict):
-    launch = Launch("f", 0, {0: Counted(f"{opcode} R1, [R2], R3, R4", 128, wavefronts, 4, 4, 0, 0, "f.cu", 3)})
-    found = compare(launch, Prediction("f", (), {(("f.cu", 3),): Sums(16, 8)}))
-    assert [one.verdict for one in found.lines] == [verdict]
-
-
 @pytest.mark.parametrize("measured, line", [("f.cu", 3), ("g.cuh", 9)])
 def test_an_inlined_function_is_compared_where_the_report_has_it(measured, line):
     launch = Launch("f", 0, {0: Counted("LDS R1, [R2]", 128, 8, 4, 4, 0, 0, measured, line)})

@@ -106,17 +106,6 @@ def test_the_loads_of_an_atomic_that_is_a_loop_count_as_loads():
     assert (trace.totals()["ld"], trace.totals()["atom"]) == (single.loads[0], single.wavefronts[0]) == (8, 16)
 
 
-@pytest.mark.parametrize("line, least", [
-    ("mov.b32 %f1, %r5; red.shared.add.f32 [%r2], %f1;", 2), ("cvt.u64.u32 %rd0, %r5; red.shared.add.u64 [%r7], %rd0;", 4),
-    ("atom.shared.cas.b32 %r0, [%r2], 0, %r5; st.shared.u32 [%r2], %r0;", 2), ("red.shared.add.u32 [%r2], %r5;", 1)])
-def test_an_atomic_whose_lanes_have_a_bank_each_has_no_excess_though_a_loop_of_it_has_two_passes(line, least):
-    alone = "mov.u32 %r2, %tid.x; and.b32 %r2, %r2, 31; shl.b32 %r7, %r2, 3; shl.b32 %r2, %r2, 2; "
-    for address, wasteful in (alone, False), (alone.replace(" 31", " 15"), True):
-        trace = ptx.load(program(address + line)).entry().run(1, 32, numbers(), 8, hazards="off")
-        (count,) = [one for one in trace.lines if one.instruction.startswith(("red", "atom"))]
-        assert count.ideal == least and (count.excess > 0) == wasteful
-
-
 COPIES = {
     "cp.async.cg.shared.global [%r4], [%rd1], 16;": ("none", 4),
     "cp.async.cg.shared.global [%r4], [%rd1], 16, 16;": ("none", 4),

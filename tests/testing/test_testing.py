@@ -43,7 +43,7 @@ def test_an_access_fails_exactly_where_lanes_wait_and_the_two_named_are_such(dat
     row = instruction(name)
     given_, mask = data.draw(testing.addresses(name, max_accesses=2)), data.draw(testing.lane_masks(name))
     analysis = sl.analyze(name, given_, mask)
-    waiting = analysis.excess > 0
+    waiting = analysis.wavefronts > row.times * analysis.ideal
     if not waiting.any():
         return assert_conflict_free(analysis)
     index = int(np.argmax(waiting))

@@ -97,11 +97,11 @@ function costOf(row, addresses) {
 
 function costBy(row, addresses) {
   const phases = phasesOf(row, addresses), active = addresses.filter((at) => at >= 0), different = (size) => new Set(active.map((at) => Math.floor(at / size))).size;
-  const ideal = row.times * phases.filter((phase) => phase.wavefronts).length, queued = phases.reduce((sum, phase) => sum + phase.wavefronts, 0);
+  const ideal = phases.filter((phase) => phase.wavefronts).length, queued = phases.reduce((sum, phase) => sum + phase.wavefronts, 0);
   const least = row.rule === "bypass" ? different(data.stored.line) : queued;
   const most = row.rule === "bypass" ? different(row.bytes) : row.rule === "copy" ? active.length : queued;
   const wavefronts = Math.max(least, Math.min(most, queued));
-  return { wavefronts, ideal, excess: wavefronts - ideal, conflicts: row.rule === "bypass" ? 0 : (wavefronts - ideal) / row.times, least, most, row };
+  return { wavefronts, ideal, excess: wavefronts - ideal, conflicts: row.rule === "bypass" ? 0 : wavefronts / row.times - ideal, least, most, row };
 }
 
 /** The groups of lanes that are served together and their words, first come, first served, as `hardware.banks.phases` has them. */

@@ -48,8 +48,7 @@ class Analysis(Shown, WithExcess[np.ndarray]):
     given: the addresses that `analyze` received, bytes, ints [n, lanes]; mask: the lanes that are active and whose address
     the instruction reads, bool [n or 1, lanes], None for all. Neither is copied, so changing them later changes `explain`.
     wavefronts: passes through the banks, int64 [n]; ideal: the number of lane groups (after pair merging) that have an
-    active lane (and, of cp.async.cg with a src-size, of 128 bytes that are read), twice that of compare-and-swap and of
-    atomics that are loops of it, because each of their groups has two passes; int64 [n]. at_least, at_most: bounds,
+    active lane (and, of cp.async.cg with a src-size, of 128 bytes that are read), int64 [n]. at_least, at_most: bounds,
     equal to the wavefronts where these are known exactly. loads: some atomics are a loop that loads; the wavefronts of
     these loads, which the hardware counts under ld, else 0, int64 [n].
     sources: global bytes that a copy reads, int64 [n, 32], None where not given; valid: its src-size in bytes, likewise, or
@@ -112,7 +111,7 @@ class Analysis(Shown, WithExcess[np.ndarray]):
         """
         if self.instruction.rule in ("bypass", "retry"):
             return np.zeros_like(self.wavefronts)
-        return self.excess // self.instruction.times
+        return self.wavefronts // self.instruction.times - self.ideal
 
     def __len__(self):
         return len(self.given)

@@ -12,8 +12,8 @@ def occupied(row, active):
 
 @dataclass(frozen=True, eq=False)
 class Count:
-    """int64 [n] each. wavefronts: the number, or the best guess between at_least and at_most; ideal: see
-    `Analysis`; loads: wavefronts of the loads in the loop that an atomic may be. by_rival: bool [n], where
+    """int64 [n] each. wavefronts: the number, or the best guess between at_least and at_most; ideal: groups with an
+    active lane, see `Analysis`; loads: wavefronts of the loads in the loop that an atomic may be. by_rival: bool [n], where
     wavefronts and ideal are those of the row's rival, None where it has none."""
 
     wavefronts: np.ndarray

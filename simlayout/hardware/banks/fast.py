@@ -105,7 +105,7 @@ def _count(addresses, mask, numbers, wavefronts, ideal):
         for k in range(size):
             way = np.int64(together[k])
             wavefronts[first + k] = numbers.times * np.int64(queues[way, k])
-            ideal[first + k] = numbers.times * np.int64(busy[way, k])
+            ideal[first + k] = busy[way, k]
     return fault
 
 

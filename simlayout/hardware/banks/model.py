@@ -95,7 +95,7 @@ def _counts(instruction, addresses, active):
         if merged.size:
             total[:, merged] = _of_groups(keys[merged], instruction.paired_groups, banks)
     if instruction.times > 1:
-        total *= instruction.times
+        total[0] *= instruction.times
     return total
 
 

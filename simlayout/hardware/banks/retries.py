@@ -28,7 +28,7 @@ def retried(row, addresses, active, sources=None, valid=None):
         least, most = 0 * wavefronts, np.maximum(wavefronts, _most_of_skipped(row, addresses, active))
     elif row.caveat:
         least = np.minimum(wavefronts, _totals(row, addresses, active, changes=False)[0])
-    return replace(Count.exactly(wavefronts, exchanges(row, active)), at_least=least, at_most=most, loads=loads)
+    return replace(Count.exactly(wavefronts, occupied(row, active)), at_least=least, at_most=most, loads=loads)
 
 
 def rounds(row, addresses, active, changes=True):

@@ -153,7 +153,7 @@ def make_count(thread, threads, integer, truth, put, least, alike, vote, across,
                 step *= 2
             if lane == 0:
                 put(wavefronts, access, times * queue)
-                put(ideal, access, times * busy)
+                put(ideal, access, busy)
             access += threads() // 32
 
     return count
