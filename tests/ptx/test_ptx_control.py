@@ -9,7 +9,7 @@ from ptx_texts import module
 
 import simlayout as sl
 from simlayout.errors import AddressError, MachineError
-from simlayout.machine.ptx.passes.order import in_order
+from simlayout.machine.ptx.passes.flow import in_order
 
 STORE = "mul.wide.u32 %rd2, %r1, 4; add.s64 %rd1, %rd1, %rd2; st.global.u32 [%rd1], %r5; ret;"
 """%r5 to the thread's element, where %r1 is %tid.x and %rd1 the array."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from simlayout.machine.ptx.lowering.program import Step
 from simlayout.machine.ptx.opcodes.control import Branch
-from simlayout.machine.ptx.passes.order import in_order
+from simlayout.machine.ptx.passes.flow import in_order
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Blocks:
         return cls(successors, ends)
 
     def in_order(self, start):
-        """All steps, in the order of `passes.order`; those that nothing leads to come last."""
+        """All steps, in the order of `passes.flow`; those that nothing leads to come last."""
         order, _ = in_order(self.successors, start)
         reached = set(order)
         for first in (*order, *(first for first in self.ends if first not in reached)):

@@ -18,8 +18,7 @@ from simlayout.machine.ptx.passes.accesses import becomes_branches, keeps_apart,
 from simlayout.machine.ptx.passes.alignments import MOST_ZEROS, Alignments
 from simlayout.machine.ptx.passes.def_use import Statements, may_define
 from simlayout.machine.ptx.passes.flow import Flow
-from simlayout.machine.ptx.passes.halves import kept_halves
-from simlayout.machine.ptx.passes.loads_ahead import loads_ahead
+from simlayout.machine.ptx.passes.loads_ahead import kept_halves, loads_ahead
 
 GROUPS = (4, 2)
 """How many parts a whole has, largest first."""

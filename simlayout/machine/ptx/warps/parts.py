@@ -1,6 +1,6 @@
 """Parts of a warp: lanes that have parted, how they run, and where they meet again.
 
-Each part stands at one place of the program. The part that is furthest back in the program's order (`passes.order`) runs
+Each part stands at one place of the program. The part that is furthest back in the program's order (`passes.flow`) runs
 until it reaches another one; then they go on as one. So lanes meet again where their ways do. A part that stands while
 others run for long gets its turn too, since threads are independent: a lane that spins waits for one that stands.
 """
