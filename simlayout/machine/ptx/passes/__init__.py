@@ -3,7 +3,7 @@
     def_use, flow, known               registers, basic blocks, and what the values of registers may be
     accesses, arrays                   which statements access shared memory, and which array
     wrapped                            calls of small functions are put in place
-    unrolled, rounds                   loops of a plain number of rounds are written out, as ptxas unrolls them
+    rotated, unrolled, rounds          loops test at their bottom, and several rounds are written out, as ptxas does it
     made                               what ptxas does then, in its order: unread, redundant, joined (with alignments and
                                        loads_ahead), gates (with ends), chosen, contracted (with quotients), sunk;
                                        map_fields

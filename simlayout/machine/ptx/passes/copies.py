@@ -12,18 +12,17 @@ NUMBERS = "as the numbers say"
 class Copies:
     """Rounds of some blocks of a Flow, of which the first is where each round begins. rounds: the Rounds of the loop; mark:
     how the names of labels and registers end; end: the label behind them; own: names of the registers that become others in
-    each round; used: of those that something reads behind the rounds; leads: {a block that does not belong to them: its
-    label}, where that is not `end`."""
+    each round; used: of those that something reads behind the rounds."""
 
-    def __init__(self, flow, blocks, rounds, mark, end, own, used, leads=None):
+    def __init__(self, flow, blocks, rounds, mark, end, own, used):
         self._flow, self._blocks, self._rounds, self._mark, self._end = flow, blocks, rounds, mark, end
-        self._own, self._used, self._leads = own, used, leads or {}
+        self._own, self._used = own, used
         self._out: list = []
         self._now: dict[str, syntax.Register] = {}       # name of a register -> what it is in the round
         self._carried: list[syntax.Register] = []        # registers that are read ahead of their definition
         self._count, self._line = 0, flow.blocks[blocks[0]][0].line
 
-    def round(self, number: int, test: syntax.Instruction, taken: bool | None | str = NUMBERS) -> bool | None:
+    def round(self, number: int, test: syntax.Instruction | None, taken: bool | None | str = NUMBERS) -> bool | None:
         """Writes a round. Returns whether another one may follow; None if it does not know whether the loop ends here. test:
         the branch by which that is; taken: whether it is, None for either."""
         flow, head = self._flow, self._blocks[0]
@@ -45,7 +44,7 @@ class Copies:
                 return None
             if branches and truth != 0:
                 ways.append(to := flow.after[block][0])
-                known = to in self._blocks or to in self._leads
+                known = to in self._blocks
                 self._out.append(replace(last, operands=(syntax.Symbol(self.label(number, to)),) if known else last.operands,
                                          guard=guard if truth is None else None))
             if truth != 1 if branches else last.guard is not None or last.opcode not in ("ret", "exit", "trap"):
@@ -58,7 +57,7 @@ class Copies:
     def label(self, number: int, block: int) -> str:
         """The name of the label at a block in a round: at the first one, of the round behind it."""
         if block not in self._blocks:
-            return self._leads.get(block, self._end)
+            return self._end
         return f"{self._mark}.{number + (block == self._blocks[0])}.{block}"
 
     def _read(self, operand):

@@ -1,6 +1,6 @@
 """Loops that a counter ends, and the branch that does it, as ptxas finds them."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import NamedTuple
 
 from simlayout.machine.ptx import syntax
@@ -42,9 +42,9 @@ def turns(flow: Flow) -> bool:
     return False
 
 
-def only_goes(part: Sequence[syntax.Instruction]) -> bool:
+def only_goes(part: Sequence[syntax.Instruction | syntax.Label]) -> bool:
     """Whether a basic block is a branch without a guard."""
-    return len(part) == 1 and part[0].opcode == "bra" and part[0].guard is None
+    return len(part) == 1 and isinstance(part[0], syntax.Instruction) and part[0].opcode == "bra" and part[0].guard is None
 
 
 def ways_out(flow: Flow, loop: Sequence[int]) -> list[int]:
@@ -58,8 +58,8 @@ def leads_to_head(flow: Flow, loop: Sequence[int], block: int) -> bool:
     return block == loop[0] or block in loop and only_goes(flow.blocks[block]) and flow.after[block] == loop[:1]
 
 
-def end_of(flow: Flow, loop: list[int], turning: bool) -> End | None:
-    """How a plain counter ends a loop; None if none does. turning: as of `turns`."""
+def end_of(flow: Flow, loop: list[int], turning: bool, turned: Container[int]) -> End | None:
+    """How a plain counter ends a loop at its bottom; None if none does. turning: as of `turns`; turned: as of `rotated`."""
     made = made_in(flow, loop)
     for block in loop:
         part, ways = flow.blocks[block], flow.after[block]
@@ -67,8 +67,8 @@ def end_of(flow: Flow, loop: list[int], turning: bool) -> End | None:
         leaves = len(ways) == 2 and (ways[0] in loop) != (ways[1] in loop)
         if last.opcode != "bra" or not isinstance(last.guard, syntax.Register) or not leaves:
             continue
-        bottom = ways[0] not in loop and ways[1] != loop[0] and leads_to_head(flow, loop, ways[1])
-        if bottom and not turning:
+        bottom = ways[0] not in loop and ways[1] != loop[0] and id(last) not in turned
+        if bottom and not turning or not any(leads_to_head(flow, loop, to) for to in ways):
             continue
         tests = [one for one in part if last.guard.name in defined(one)] or made.get(last.guard.name, [])
         if len(tests) == 1 or tests and tests[-1] in part:

@@ -2,10 +2,9 @@
 long as four are left, two behind them, and one; of a plain number that is too large to write them all, as many as fit
 (`sizes`), behind those that are left over.
 
-Seen in the SASS of ptxas 13.0 and 13.5, of loops that `counted` finds, with steps of a number and one way out. Rounds begin
-behind the test by which the loop ends: of a loop that tests at its top that part is executed once ahead of all, and so is a
-round where a loop with branches in it is turned round. Numbers without a sign are looked at first, and where the comparison
-does not hold a round comes ahead. Where it is `ne`, one round is repeated at the end, else the last one is the only one; by
+Seen in the SASS of ptxas 13.0 and 13.5, of loops that `counted` finds, with steps of a number and one way out. A round comes
+ahead of all where a loop with branches in it is turned round, and where numbers without a sign are compared: these are
+looked at first. Where the comparison is `ne`, one round is repeated at the end, else the last one is the only one; by
 what the registers become there ptxas takes them for less aligned. How large such a loop may be depends on what it loads:
 18, or 46 with loads of global memory, or 5 more for each load of shared memory, up to 96. One with branches in it has no
 barrier. Where lanes do something together, as in shuffles, all have to leave the loop together, and the bound is a number or
@@ -14,13 +13,14 @@ a parameter as it stands. A loop of a plain number has no branch in it.
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cached_property
 from typing import NamedTuple
 
 from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.passes.accesses import becomes_branches, is_shared_load
 from simlayout.machine.ptx.passes.copies import Copies, goes_to
-from simlayout.machine.ptx.passes.counted import End, leads_to_head, made_in
+from simlayout.machine.ptx.passes.counted import End, made_in
 from simlayout.machine.ptx.passes.def_use import Statements, defined
 from simlayout.machine.ptx.passes.flow import Flow
 from simlayout.machine.ptx.passes.rounds import Rounds
@@ -57,9 +57,6 @@ class Repeated:
         self._every = [one for block in loop for one in flow.blocks[block]]
         branches = [one for one in self._every if one.opcode == "bra" and one.guard is not None]
         self._branches = any(one is not end.branch for one in branches)
-        self._goes_back = any(leads_to_head(flow, loop, to) for to in flow.after[end.block])
-        self._at_top = end.block == loop[0] and not self._goes_back
-        self._blocks = [*loop[1:], loop[0]] if self._at_top else loop           # as ptxas turns it, so that it ends below
         self.matter = False
         self._way = self._found()
 
@@ -70,11 +67,10 @@ class Repeated:
         """The _Way of the counter; None where ptxas does not unroll the loop by it."""
         counter, flow, loop = self._end.counter, self._flow, self._loop
         leaves = [block for block in loop if not {*flow.after[block]} <= {*loop}]
-        if leaves != [self._end.block] or not (self._goes_back or self._at_top) or any(
-                one.opcode in ("ret", "exit", "trap") for one in self._every):
+        if leaves != [self._end.block] or any(one.opcode in ("ret", "exit", "trap") for one in self._every):
             return None
         source, step = counter.source, self._step()
-        if not step or not self._is_changed_once() or source.name not in flow.live[self._blocks[0]]:
+        if not step or not self._is_changed_once() or source.name not in flow.live[loop[0]]:
             return None
         compare, type = counter.test.modifiers
         if counter.test.operands[1] is counter.bound:
@@ -94,17 +90,10 @@ class Repeated:
         number = (numbers[0] + (1 << bits - 1) & (1 << bits) - 1) - (1 << bits - 1)
         return number if opcode == "add" else -number
 
-    def _bottom(self):
-        """The statements of the basic block at the end of a round."""
-        block = self._end.block
-        before = [one for one in self._flow.before[block] if one in self._loop]
-        return [one for at in ([*before, block] if self._at_top and len(before) == 1 else [block])
-                for one in self._flow.blocks[at]]
-
     def _is_changed_once(self):
         """Whether the counter is changed in the last basic block of a round, ahead of the comparison, which is of the new
         number."""
-        counter, bottom, made = self._end.counter, self._bottom(), made_in(self._flow, self._loop)
+        counter, bottom, made = self._end.counter, self._flow.blocks[self._end.block], made_in(self._flow, self._loop)
         if not all(any(one is other for other in bottom) for one in made[counter.source.name]):
             return False
         more = {counter.source.name: 0}                  # register -> by how many steps it is more than the counter ahead
@@ -144,9 +133,8 @@ class Repeated:
 
     def in_fours(self) -> Statements:
         """The statements of a number of rounds that only the launch tells."""
-        way, test, begin = self._way, self._end.branch, syntax.Label(f"{self._mark}.begin", self._end.branch.line)
-        made = [*self._copied("ahead", 1, parts=self._loop[:1]), begin] if self._at_top else []
-        made += self._copied("turned", 1) if self._end.turned and self._branches else []
+        way, test = self._way, self._end.branch
+        made = self._copied("turned", 1) if self._end.turned and self._branches else []
         if way.type[0] in "ub":
             made += [*self._enough(1, "goes", True), *self._copied("first", 1), self._label("goes")]
         made += [*self._enough(4, "left", False), *self._copied("four", 4), *self._enough(4, "four", True)]
@@ -157,6 +145,13 @@ class Repeated:
             made += self._copied("one", 1, False, None if self._branches else self._live)
         return _not_again(made)
 
+    @cached_property
+    def number(self) -> int | None:
+        """How many rounds the loop has; None if that is not known."""
+        rounds = self._rounds(True)
+        return None if self._way is None else _number_of_rounds(
+            self._way, rounds.ahead(self._way.counter), rounds.number(self._way.bound))
+
     def several(self) -> Statements | None:
         """The statements of a plain number of rounds that are too many to write them all; None if ptxas repeats them one by
         one, or that number is not known."""
@@ -166,8 +161,7 @@ class Repeated:
         if parts is None:
             return None
         ahead, many = parts
-        made = [*self._copied("ahead", 1, parts=self._loop[:1]), self._label("begin")] if self._at_top else []
-        made += self._copied("turned", 1) if self._branches else []
+        made = self._copied("turned", 1) if self._branches else []
         made += self._copied("first", ahead, True, begins_here=not made) if ahead else []
         made += [*self._copied("several", many), goes_to(self._end.branch, f"{self._mark}.several")]
         return _not_again(made)
@@ -175,30 +169,25 @@ class Repeated:
     def _parts(self):
         """(rounds ahead, rounds in one behind them) of a plain number of them; None if ptxas repeats them one by one."""
         straight = all(one.opcode == "bra" or not becomes_branches(one, True) for one in self._every)
-        rounds, counter = self._rounds(True), self._end.counter
-        number = _number_of_rounds(self._way, rounds.ahead(self._way.counter), rounds.number(self._way.bound))
-        if self._branches or not straight or number is None:
+        if self._branches or not straight or self.number is None:
             return None
-        stepped = self._at_top and any(one is counter.step for one in self._flow.blocks[self._loop[0]])
-        return several_rounds(size_in(self._every, self._end, self._live), number - stepped)
+        return several_rounds(size_in(self._every, self._end, self._live), self.number)
 
     def _label(self, name):
         return syntax.Label(f"{self._mark}.{name}", self._end.branch.line)
 
-    def _copied(self, name, many, goes_on=None, used=None, parts=None, begins_here=False):
+    def _copied(self, name, many, goes_on=None, used=None, begins_here=False):
         """Statements of rounds under a label. goes_on: whether the loop does behind them, None for either; used: what is
-        read behind them, parts: their blocks, where these are not those of the loop."""
+        read behind them."""
         flow, test, rounds, label = self._flow, self._end.branch, self._rounds(begins_here), f"{self._mark}.{name}"
-        parts = parts or self._blocks
         stays = flow.after[self._end.block][0] in self._loop
-        leads = {block: f"{self._mark}.begin" for block in self._loop if block not in parts}
-        copies = Copies(flow, [*parts, *self._out], rounds, label, f"{self._mark}.end", self._own,
-                        flow.live[self._blocks[0]] | self._live if used is None else used, leads)
+        copies = Copies(flow, [*self._loop, *self._out], rounds, label, f"{self._mark}.end", self._own,
+                        flow.live[self._loop[0]] | self._live if used is None else used)
         for number in range(many):
             on = True if number < many - 1 else goes_on
             copies.round(number, test, None if on is None else on == stays)
         self.matter |= rounds.matter
-        return [self._label(name), *copies.written(), syntax.Label(copies.label(many - 1, parts[0]), test.line)]
+        return [self._label(name), *copies.written(), syntax.Label(copies.label(many - 1, self._loop[0]), test.line)]
 
     def _enough(self, many, name, holds) -> Iterator[syntax.Instruction]:
         """Statements that branch to a label if so many rounds are left, or else if they are not."""

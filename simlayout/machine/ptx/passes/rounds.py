@@ -16,21 +16,25 @@ from simlayout.machine.ptx.passes.def_use import defined
 REACH = 16
 """Bytes within which accesses may become one."""
 
-_COMPUTES = {"add", "sub", "mul", "mad", "shl", "shr", "and", "or", "xor", "not", "neg", "cvt", "setp", "min", "max"}
+_COMPUTES = {"add", "sub", "mul", "mad", "shl", "shr", "and", "or", "xor", "not", "neg", "cvt", "setp", "selp", "min", "max"}
+_LATE = {"and", "or", "xor", "shr", "min", "max"}
+"""Opcodes whose results of 64 bits ptxas knows to be equal, but not how far apart they are."""
 _SPECIALS = ("%tid", "%ntid", "%ctaid", "%nctaid", "%laneid")
 _DEEPEST = 20
 
 
 class Rounds:
-    """Of a loop of a Flow. begins_here: whether the first round is that of the loop. matter: whether accesses of shared
-    memory in two rounds are so near that they may become one."""
+    """Of a loop of a Flow. begins_here: whether the first round is that of the loop; once: whether only its first block is
+    executed. matter: whether accesses of shared memory in two rounds are so near that they may become one."""
 
-    def __init__(self, function, flow, loop, begins_here=True):
+    def __init__(self, function, flow, loop, begins_here=True, once=False):
         self._flow, self._begins_here = flow, begins_here
         self._entries = [block for block in flow.before[loop[0]] if block not in loop]
         self._times = Counter(name for one in function.body for name in defined(one))
-        self._inside = {name for block in loop for one in flow.blocks[block] for name in defined(one)}
+        executed = loop[:1] if once else loop
+        self._inside = {name for block in executed for one in flow.blocks[block] for name in defined(one)}
         self._numbers: dict[str, int | None] = {}
+        self._late: dict[int, syntax.Register] = {}      # a number that ptxas knows late -> the register that has it
         self._from: dict = {}                            # register -> (what it is so much more than, how much)
         self._defined: dict = {}                         # as `_places`
         self._first: dict = {}                           # what is computed -> the register with the result
@@ -110,6 +114,10 @@ class Rounds:
         if not computes or statement.guard is not None or not isinstance(to, syntax.Register) or to.name in self._inside:
             return [statement]
         value = _computed(statement, [self.number(one) for one in statement.operands[1:]])
+        if value is not None and statement.opcode in _LATE and width_of(to.type) == 64:
+            same = self._late.setdefault(value, to)
+            self._from[to.name] = same, 0
+            return [statement if same is to else _instead(statement, "mov", "b64", to, same)]
         if value is not None:
             self._numbers[to.name] = value
             return [statement] if to.type == "pred" else [_instead(statement, "mov", f"b{width_of(to.type)}", to,

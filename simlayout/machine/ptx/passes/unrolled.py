@@ -10,6 +10,7 @@ next round (`contracted`); a register that is as much larger in each round is to
 
 from collections import Counter
 from dataclasses import replace
+from functools import cached_property
 
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.opcodes.lanes import FORMS
@@ -17,10 +18,11 @@ from simlayout.machine.ptx.passes.accesses import becomes_branches, plain_access
 from simlayout.machine.ptx.passes.alike import Alike
 from simlayout.machine.ptx.passes.contracted import is_product, is_sum
 from simlayout.machine.ptx.passes.copies import Copies, straight
-from simlayout.machine.ptx.passes.counted import end_of, leads_to_head, turns, ways_out
+from simlayout.machine.ptx.passes.counted import end_of, turns, ways_out
 from simlayout.machine.ptx.passes.def_use import Statements, defined, registers_read, symbols_used
 from simlayout.machine.ptx.passes.flow import Flow
 from simlayout.machine.ptx.passes.repeated import Repeated
+from simlayout.machine.ptx.passes.rotated import heading, rotated
 from simlayout.machine.ptx.passes.rounds import Rounds
 from simlayout.machine.ptx.passes.sizes import most_rounds, size_in
 
@@ -40,39 +42,33 @@ def unrolled(function: syntax.Function) -> syntax.Function:
     ['ld.shared.b32', 'ld.shared.b32', 'ret']
     """
     body = function.body or ()
-    never = function.directives.get("pragma", ()).count("nounroll") > sum(getattr(one, "nounroll", False) for one in body)
-    if never or not (_leads_back(body) and _may_matter(body)):
+    if not (_leads_back(body) and _may_matter(body)):
         return function
+    never = function.directives.get("pragma", ()).count("nounroll") > sum(getattr(one, "nounroll", False) for one in body)
+    turning, (function, turned) = turns(Flow.of(function)), rotated(function)
     flow, tried = Flow.of(function), set[int]()
-    turning = turns(flow)
-    while (new := _next_body(function, flow, turning, tried)) is not None:
+    while not never and (new := _next_body(function, flow, turning, turned, tried)) is not None:
         function = replace(function, body=new)
         flow = Flow.of(function)
     return function
 
 
-def _next_body(function, flow, turning, tried):
-    """The statements with one more loop unrolled; None if no other one is. turning: as of `counted.turns`; tried: ids of the
-    first statements of those that have been looked at."""
+def _next_body(function, flow, turning, turned, tried):
+    """The statements with one more loop unrolled; None if no other one is. turning, turned: as of `counted.end_of`; tried:
+    ids of the first statements of those that have been looked at."""
     every, heads = flow.loops, flow.heads
     for loop in every:
         first = id(flow.blocks[loop[0]][0])
-        if first in tried or not heads.isdisjoint(loop[1:]) or _ends_at_head(flow, loop, heads):
+        if first in tried or not heads.isdisjoint(loop[1:]):
             continue
         tried.add(first)
-        wider = any(loop[0] in around[1:] and _matters(flow, around) and end_of(flow, around, turning) for around in every)
-        end = end_of(flow, loop, turning) if wider or _matters(flow, loop) else None
+        wider = any(loop[0] in around[1:] and _matters(flow, around) and end_of(flow, around, turning, turned)
+                    for around in every)
+        end = end_of(flow, loop, turning, turned) if wider or _matters(flow, loop) else None
         made = _Unrolled(function, flow, loop, end).body(wider) if end is not None else None
         if made is not None:
             return made
     return None
-
-
-def _ends_at_head(flow, loop, heads):
-    """Whether a loop ends elsewhere than at its bottom, and goes on where another one around it begins."""
-    return any(to in heads and to not in loop and flow.order.index(to) < flow.order.index(loop[0])
-               for block in loop for to in flow.after[block]
-               if not any(leads_to_head(flow, loop, one) for one in flow.after[block]))
 
 
 def _leads_back(body):
@@ -127,8 +123,7 @@ class _Unrolled:
         self._start = at[id(flow.blocks[min(self._every)][0])]
         self._heading = at[id(first)]
         self._stop = at[id(flow.blocks[max(self._every)][-1])] + 1
-        while isinstance(body[self._start - 1], syntax.Label):
-            self._start -= 1
+        self._start = heading(body, self._start)
         self._mark, self._line = f"@{first.line}.{first.column}", first.line
         self._always = self._executed_always()
         ways = [to for block in self._every for to in flow.after[block] if to not in self._every]
@@ -155,9 +150,11 @@ class _Unrolled:
         """The statements with all rounds of a plain number of them."""
         copies = Copies(self._flow, self._every, rounds, self._mark, f"{self._mark}.end", self._own, self._live)
         size, number, on = size_in(every, self._end, self._live), 0, True
-        written = max(Counter((one.line, one.column) for one in every).values())
+        written = max(Counter((one.line, one.column) for one in every if one.opcode != "bra").values(), default=1)
         alive = len({*self._flow.live[self._loop[0]]} - {self._end.counter.source.name})
         most = most_rounds(size // written, alive) // written
+        if (self._repeated.number or 0) > most:
+            return self._several()
         while on and number < most:
             on, number = copies.round(number, self._end.branch), number + 1
         if on:
@@ -168,18 +165,18 @@ class _Unrolled:
         """Whether rounds that are written may be seen in counts or results."""
         return rounds.matter or _carries_products(self._flow, self._loop)
 
+    @cached_property
     def _repeated(self):
         return Repeated(self._function, self._flow, self._loop, self._out, self._end, self._mark, self._own, self._live)
 
     def _several(self):
         """The statements with several rounds in one, of a plain number that is too large."""
-        repeated = self._repeated()
-        made = repeated.several()
-        return self._with(made) if made is not None and self._matter(repeated) else None
+        made = self._repeated.several()
+        return self._with(made) if made is not None and self._matter(self._repeated) else None
 
     def _in_fours(self):
         """The statements with rounds of which only the launch tells the number."""
-        repeated, found = self._repeated(), Alike(self._function)
+        repeated, found = self._repeated, Alike(self._function)
 
         def alike(branch):
             return found(branch, branch.guard)
@@ -215,15 +212,12 @@ class _Unrolled:
         """The statements of the function with those of rounds."""
         body, before, behind = self._function.body, self._function.body[:self._start], self._function.body[self._stop:]
         named = {name for part in (before, behind) for one in part for name in symbols_used(one)}
-        heading, at = [], self._heading
-        while isinstance(body[at - 1], syntax.Label):
-            at -= 1
-            heading += [body[at]] * (body[at].name in named)
+        labels = [one for one in body[heading(body, self._heading):self._heading] if one.name in named]
         end = [syntax.Label(f"{self._mark}.end", self._line)]
         while len(end) <= len(behind) and isinstance(behind[len(end) - 1], syntax.Label):
             end.append(behind[len(end) - 1])
         stay = {*end[1:], *(one for one in made if getattr(one, "name", "") == f"{self._mark}.first")}
-        return *before, *heading, *straight([*made, *end], stay), *behind[len(end) - 1:]
+        return *before, *labels, *straight([*made, *end], stay), *behind[len(end) - 1:]
 
 
 def _is_known(statement):
