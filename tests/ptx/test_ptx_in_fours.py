@@ -34,6 +34,13 @@ MADE = {
     ("bottom", "lt.s32", "%r8", LOAD + BRANCH): {"FADD": 14, "LDS": 7},
 }
 """{(shape, comparison, bound, round): loads and arithmetic}."""
+WALKS = {
+    (17, False): {"FADD": 69, "LDS": 1, "LDS.128": 17}, (17, True): {"FADD": 68, "LDS.128": 17},
+    (1000, False): {"FADD": 101, "LDS": 2, "LDS.128": 25}, (1000, True): {"FADD": 96, "LDS.128": 24},
+    (1001, False): {"FADD": 105, "LDS": 2, "LDS.128": 26}, (1001, True): {"FADD": 104, "LDS.128": 26},
+    ("%r8", False): {"FADD": 29, "LDS": 4, "LDS.128": 7}, ("%r8", True): {"FADD": 32, "LDS": 1, "LDS.128": 8},
+}
+"""{(rounds, whether it begins in the middle of one): what ptxas makes of a `walk`}."""
 COMPUTES = ["shl.b32 {0}, {1}, {4}; ", "mul.lo.s32 {0}, {1}, {4}; ", "mad.lo.s32 {0}, {1}, {4}, {2}; ",
             "mad.lo.s32 {0}, {1}, {2}, {3}; ", "add.s32 {0}, {1}, {4}; ", "sub.s32 {0}, {1}, {4}; ",
             "add.s32 {0}, {1}, {2}; "]
@@ -44,6 +51,17 @@ def body(shape, compare, bound, round):
     i = "%d7" if bits == "64" else "%r6"
     return HEAD + f"mov.b{bits} {i}, 0; " + SHAPES[shape].format(
         body=round, i=i, n=bound, on=compare, off=against + compare[2:], step=f"add.s{bits} {i}, {i}, 1; ") + TAIL
+
+
+def walk(number, turned):
+    """A loop over an array, from its second word on, of which the first is read ahead. turned: whether it begins in the
+    middle of a round."""
+    parts = [f"ld.shared.f32 %f5, [%r5+{at}]; add.f32 %f1, %f1, %f5; " for at in (4, 8, 12, 16)]
+    ends = f"add.s32 %r6, %r6, 1; setp.eq.s32 %p1, %r6, {number}; @%p1 bra E; bra L; "
+    back, rest = "".join(parts[3:]) + "add.s32 %r5, %r5, 16; ", "".join(parts[:3])
+    loop = f"bra M; L: {back} M: {rest} {ends} E: " if turned else (
+        f"L: {rest} {back} add.s32 %r6, %r6, 1; setp.ne.s32 %p1, %r6, {number}; @%p1 bra L; ")
+    return f"{HEAD}mov.u32 %r6, 0; mov.u32 %r5, s; ld.shared.f32 %f5, [s]; add.f32 %f1, %f1, %f5; {loop}{TAIL}"
 
 
 def computed(rng):
@@ -80,6 +98,17 @@ def test_four_rounds_two_and_one_are_written_where_ptxas_writes_them(case):
 def test_ptxas_makes_this_of_them(tmp_path):
     found = listed_each([body(*case) for case in MADE], tmp_path)
     assert {case: without_head(of_ptxas(found[body(*case)])) for case in MADE} == MADE
+
+
+@pytest.mark.parametrize("number, turned", WALKS)
+def test_the_first_and_the_last_of_rounds_along_an_array_have_loads_joined_as_others_have(number, turned):
+    assert without_head(made(walk(number, turned))) == WALKS[number, turned]
+
+
+@needs_tools
+def test_ptxas_makes_this_of_rounds_along_an_array(tmp_path):
+    found = listed_each([walk(*case) for case in WALKS], tmp_path)
+    assert {case: without_head(of_ptxas(found[walk(*case)])) for case in WALKS} == WALKS
 
 
 @needs_tools

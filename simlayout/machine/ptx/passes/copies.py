@@ -12,14 +12,15 @@ NUMBERS = "as the numbers say"
 class Copies:
     """Rounds of some blocks of a Flow, of which the first is where each round begins. rounds: the Rounds of the loop; mark:
     how the names of labels and registers end; end: the label behind them; own: names of the registers that become others in
-    each round; used: of those that something reads behind the rounds."""
+    each round; used: of those that something reads behind the rounds; begin: what a register is ahead of them."""
 
-    def __init__(self, flow, blocks, rounds, mark, end, own, used):
+    def __init__(self, flow, blocks, rounds, mark, end, own, used, begin=lambda register: register):
         self._flow, self._blocks, self._rounds, self._mark, self._end = flow, blocks, rounds, mark, end
-        self._own, self._used = own, used
+        self._own, self._used, self._begin = own, used, begin
         self._out: list = []
         self._now: dict[str, syntax.Register] = {}       # name of a register -> what it is in the round
         self._carried: list[syntax.Register] = []        # registers that are read ahead of their definition
+        self._straight = True                            # whether no branch leads into a round
         self._count, self._line = 0, flow.blocks[blocks[0]][0].line
 
     def round(self, number: int, test: syntax.Instruction | None, taken: bool | None | str = NUMBERS) -> bool | None:
@@ -45,6 +46,7 @@ class Copies:
             if branches and truth != 0:
                 ways.append(to := flow.after[block][0])
                 known = to in self._blocks
+                self._straight &= truth is not None or to not in self._blocks[1:]
                 self._out.append(replace(last, operands=(syntax.Symbol(self.label(number, to)),) if known else last.operands,
                                          guard=guard if truth is None else None))
             if truth != 1 if branches else last.guard is not None or last.opcode not in ("ret", "exit", "trap"):
@@ -90,17 +92,28 @@ class Copies:
 
     def written(self) -> list[syntax.Instruction | syntax.Label]:
         """The statements of the rounds: ahead of them registers get their names, and the last ones of those that are used
-        have their own."""
-        names = {}                                       # what a register is at the end -> its own name
+        have their own. In straight code those that are so much more than another one keep their names, too: ptxas knows it of
+        the last round as of the others."""
+        names, moved = {}, {}                            # what a register is at the end -> its own name
         for name, register in self._now.items():
             if name in self._used and register.name != name + self._mark:
-                names[register.name] = name
-        first = self._flow.blocks[self._blocks[0]][0]
-        entry = [replace(first, opcode="mov", modifiers=(one.type,), guard=None, used_bytes=None,
-                         operands=(replace(one, name=one.name + self._mark), one)) for one in self._carried]
-        made = [syntax.mapped(one, syntax.Register, lambda register: replace(register, name=names[register.name])
-                              if register.name in names else register) for one in self._out] if names else self._out
+                (moved if self._stays(register) else names)[register.name] = name
+        entry = [self._move(replace(one, name=one.name + self._mark), self._begin(one)) for one in self._carried]
+        made = []
+        for one in self._out:
+            made.append(syntax.mapped(one, syntax.Register, lambda register: replace(register, name=names[register.name])
+                                      if register.name in names else register) if names else one)
+            made += [self._move(replace(to, name=moved[to.name]), to) for to in getattr(one, "operands", ())[:1]
+                     if getattr(to, "name", "") in moved and to.name in defined(one)]
         return [*entry, *made]
+
+    def _stays(self, register):
+        """Whether a register keeps its name at the end of the rounds."""
+        return self._straight and self._rounds.follows(register.name)
+
+    def _move(self, to, source):
+        return replace(self._flow.blocks[self._blocks[0]][0], opcode="mov", modifiers=(to.type,), guard=None,
+                       used_bytes=None, operands=(to, source))
 
 
 def goes_to(like: syntax.Instruction, label: str, guard=None) -> syntax.Instruction:

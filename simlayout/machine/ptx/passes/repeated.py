@@ -8,7 +8,8 @@ looked at first. Where the comparison is `ne`, one round is repeated at the end,
 what the registers become there ptxas takes them for less aligned. How large such a loop may be depends on what it loads:
 18, or 46 with loads of global memory, or 5 more for each load of shared memory, up to 96. One with branches in it has no
 barrier. Where lanes do something together, as in shuffles, all have to leave the loop together, and the bound is a number or
-a parameter as it stands. A loop of a plain number has no branch in it.
+a parameter as it stands. A loop of a plain number has no branch in it, and its first rounds begin at the array that a
+register is set to ahead of it.
 """
 
 from collections.abc import Callable, Iterator
@@ -181,8 +182,9 @@ class Repeated:
         read behind them."""
         flow, test, rounds, label = self._flow, self._end.branch, self._rounds(begins_here), f"{self._mark}.{name}"
         stays = flow.after[self._end.block][0] in self._loop
+        begin = rounds.begin if begins_here else lambda register: register
         copies = Copies(flow, [*self._loop, *self._out], rounds, label, f"{self._mark}.end", self._own,
-                        flow.live[self._loop[0]] | self._live if used is None else used)
+                        flow.live[self._loop[0]] | self._live if used is None else used, begin)
         for number in range(many):
             on = True if number < many - 1 else goes_on
             copies.round(number, test, None if on is None else on == stays)

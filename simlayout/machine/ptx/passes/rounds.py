@@ -62,38 +62,56 @@ class Rounds:
         block, = self._entries
         return self._at(operand, block, len(self._flow.blocks[block]), _DEEPEST)
 
+    def begin(self, register: syntax.Register) -> syntax.Operand:
+        """What a register is ahead of the loop: the symbol that it is set to there, else itself."""
+        if len(self._entries) != 1:
+            return register
+        block, = self._entries
+        end, found = len(self._flow.blocks[block]), register
+        for _ in range(_DEEPEST):
+            place = self._defined_at(found, block, end) if isinstance(found, syntax.Register) else None
+            if place is None:
+                break
+            block, end = place
+            one = self._flow.blocks[block][end]
+            if one.opcode != "mov" or one.guard is not None:
+                break
+            found = one.operands[1]
+        return found if isinstance(found, syntax.Symbol) else register
+
+    def follows(self, name: str) -> bool:
+        """Whether a register of a round is known to be so much more than what another one is."""
+        return name in self._from
+
     def _at(self, operand, block, end, deep):
         """The number that an operand is ahead of a statement of a block."""
         if isinstance(operand, syntax.Integer):
             return operand.value
-        if not isinstance(operand, syntax.Register) or not deep:
+        place = self._defined_at(operand, block, end) if isinstance(operand, syntax.Register) and deep else None
+        if place is None:
             return None
-        seen = set()
-        while block not in seen:
-            seen.add(block)
-            i = max((i for i in self._places(block).get(operand.name, ()) if i < end), default=None)
-            if i is not None:
-                return self._made(block, i, deep)
-            before = self._flow.before[block]
-            if len(before) != 1:
-                return self._only(operand, deep)
-            block, = before
-            end = len(self._flow.blocks[block])
-        return None
-
-    def _only(self, operand, deep):
-        """The number that the only definition of a register makes."""
-        for block in self._flow.order if self._times[operand.name] == 1 else ():
-            for i in self._places(block).get(operand.name, ()):
-                return self._made(block, i, deep)
-        return None
-
-    def _made(self, block, i, deep):
-        """The number that a statement of a block makes."""
+        block, i = place
         one = self._flow.blocks[block][i]
         if one.guard is not None:
             return None
         return _computed(one, [self._at(source, block, i, deep - 1) for source in one.operands[1:]])
+
+    def _defined_at(self, register, block, end):
+        """(the block, which of its statements) that defines what a register is ahead of a statement of a block; None if that
+        is not known."""
+        seen = set()
+        while block not in seen:
+            seen.add(block)
+            i = max((i for i in self._places(block).get(register.name, ()) if i < end), default=None)
+            if i is not None:
+                return block, i
+            before = self._flow.before[block]
+            if len(before) != 1:
+                only = self._flow.order if self._times[register.name] == 1 else ()
+                return next(((one, i) for one in only for i in self._places(one).get(register.name, ())), None)
+            block, = before
+            end = len(self._flow.blocks[block])
+        return None
 
     def _places(self, block):
         """{register: where in a block it is defined}."""

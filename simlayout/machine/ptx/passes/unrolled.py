@@ -148,7 +148,8 @@ class _Unrolled:
 
     def _all_rounds(self, every, rounds, wider):
         """The statements with all rounds of a plain number of them."""
-        copies = Copies(self._flow, self._every, rounds, self._mark, f"{self._mark}.end", self._own, self._live)
+        copies = Copies(self._flow, self._every, rounds, self._mark, f"{self._mark}.end", self._own, self._live,
+                        begin=rounds.begin)
         size, number, on = size_in(every, self._end, self._live), 0, True
         written = max(Counter((one.line, one.column) for one in every if one.opcode != "bra").values(), default=1)
         alive = len({*self._flow.live[self._loop[0]]} - {self._end.counter.source.name})
