@@ -391,16 +391,39 @@ def test_how_many_counts_of_kernels_of_more_compilers_are_equal(name, number, co
     assert len(apart) == many_apart and [kernel for kernel in kernels if "apart" in kernel] == apart
 
 
-def test_how_many_counts_of_kernels_predicted_blindly_are_equal():
-    kernels = json.loads((DATA / "h200_blind_kernels.json").read_text())["kernels"]
-    counts = [pair for kernel in kernels for pair in kernel["wavefronts"].values()]
-    apart = {kernel["name"]: kernel for kernel in kernels if any(a != b for a, b in kernel["wavefronts"].values())}
-    exchanged = {name: kernel["P0 exchanged"] for name, kernel in apart.items() if kernel["apart"] == "copies with P0"}
-    says("accuracy", f"Of {len(kernels)} kernels of eighteen libraries",
-         f"{sum(a == b for a, b in counts)} of {len(counts)} counts were equal at once", "all results but five",
-         "Of the nine kernels with other counts eight have copies with P0")
-    assert len({kernel["library"] for kernel in kernels}) == 18 and (len(apart), len(exchanged)) == (9, 8)
-    other = [kernel for kernel in kernels if kernel["result"] == "other"]
-    assert len(other) == 5 and sum(kernel.get("now") == {"result": "equal"} for kernel in other) == 3
-    for name, counted in exchanged.items():
-        assert all(apart[name]["wavefronts"][word][1] == counted[word] for word in ("copy", "all")), name
+@pytest.mark.parametrize("name, many, results, why_apart, sentences", [
+    ("blind", (18, "eighteen libraries"), "all results but five", {"copies with P0": 8, "a load of one element": 1},
+     ["Of the nine kernels with other counts eight have copies with P0"]),
+    ("blind_more", (23, "23 projects"), "all results but 16",
+     {"atomics try again": 9, "warps come to an atomic": 1, "loads whose lanes share": 7, "loads of a loop": 1},
+     ["Of twelve of these the order of atomics", "the other four have a race or read what nothing has written",
+      "Of the 18 kernels with other counts ten have atomics that try again or depend on who comes first",
+      "in seven lanes share words"])])
+def test_how_many_counts_of_kernels_predicted_blindly_are_equal(name, many, results, why_apart, sentences):
+    kernels = read(f"h200_{name}_kernels.json")["kernels"]
+    counts = [(a, b, kernel.get("now", {}).get(of, b)) for kernel in kernels for of, (a, b) in kernel["wavefronts"].items()]
+    equal, since = sum(a == b for a, b, _ in counts), sum(a == now for a, _, now in counts)
+    says("accuracy", f"Of {len(kernels)} kernels of {many[1]}", f"{equal} of {len(counts)} counts were equal at once, "
+         + f"{since} are since, " * (since > equal) + f"and {results}", *sentences)
+    apart = [kernel for kernel in kernels if any(a != b for a, b in kernel["wavefronts"].values())]
+    assert apart == [kernel for kernel in kernels if "apart" in kernel]
+    assert len({kernel["library"] for kernel in kernels}) == many[0]
+    assert {why: sum(kernel["apart"].startswith(why) for kernel in apart) for why in why_apart} == why_apart
+    assert len(apart) == sum(why_apart.values())
+    for kernel in apart:
+        ours = {of: kernel["wavefronts"][of][1] for of in kernel["wavefronts"]}
+        if "P0 exchanged" in kernel:
+            assert all(ours[of] == kernel["P0 exchanged"][of] for of in ("copy", "all")), kernel
+        if "pipe" in kernel:                             # once one more, as hardware's counters have it at times
+            assert kernel["pipe"] == ours["ld"] + (kernel["name"] == "dgr_forward_render"), kernel
+        if " atomic" in f" {kernel['apart']}":
+            assert kernel["exact"] is False
+
+
+def test_why_results_of_kernels_predicted_blindly_are_others():
+    first, more = ([kernel for kernel in read(f"h200_{name}_kernels.json")["kernels"] if kernel["result"] == "other"]
+                   for name in ("blind", "blind_more"))
+    assert len(first) == 5 and sum(kernel.get("now") == {"result": "equal"} for kernel in first) == 3
+    ordered = [kernel for kernel in more if "order" in kernel["why"]]
+    assert (len(more), len(ordered)) == (16, 12)
+    assert all(kernel.get("hazards", 0) > 0 for kernel in more if kernel not in ordered)

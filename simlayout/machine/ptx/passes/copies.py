@@ -92,8 +92,8 @@ class Copies:
 
     def written(self) -> list[syntax.Instruction | syntax.Label]:
         """The statements of the rounds: ahead of them registers get their names, and the last ones of those that are used
-        have their own. In straight code those that are so much more than another one keep their names, too: ptxas knows it of
-        the last round as of the others."""
+        have their own. In straight code those that are so much more than another one keep their names, too: ptxas knows
+        it of the last round as of the others."""
         names, moved = {}, {}                            # what a register is at the end -> its own name
         for name, register in self._now.items():
             if name in self._used and register.name != name + self._mark:
