@@ -140,10 +140,10 @@ def test_a_tile_that_wgmma_cannot_read_is_refused(arguments, fault):
 
 def test_operands_cost_16_wavefronts_for_a_and_a_quarter_of_n_for_b():
     for n in (8, 64, 256):
-        count, provenance = operand_wavefronts(f"wgmma.m64n{n}k16.f32.bf16.bf16")
-        assert (count, provenance.kind) == (16 + n // 4, "measured")
+        for types in ("k16.f32.bf16.bf16", "k32.s32.s8.s8", "k32.f32.e4m3.e5m2", "k8.f32.tf32.tf32"):
+            count, provenance = operand_wavefronts(f"wgmma.m64n{n}{types}")
+            assert (count, provenance.kind) == (16 + n // 4, "measured")
         assert operand_wavefronts(f"wgmma.m64n{n}k16.f32.bf16.bf16", "registers")[0] == n // 4
-    assert operand_wavefronts("wgmma.m64n64k32.s32.s8.s8")[1].kind == "assumed"
     for arguments in (("m16n8k16.f32.f16.f16.f32",), ("wgmma.m64n8k16.f32.f16.f16", "memory")):
         with pytest.raises(InstructionError, match="give a wgmma"):
             operand_wavefronts(*arguments)

@@ -1,15 +1,14 @@
 """wgmma: what an instruction costs that reads its operands from shared memory (PTX ISA: Asynchronous warpgroup level matrix
 instructions). Where it reads them is in `operand_tile`."""
 
-from simlayout.algebra import dtype_of
 from simlayout.arguments import typed
 from simlayout.errors import InstructionError
 from simlayout.hardware.tables.provenance import Provenance
 from simlayout.hardware.tables.tensor_ops import tensor_op
 
 MEASURED = Provenance("measured", "192 configurations on one NVIDIA H200 (driver 580.159, CUDA 13.0) with Nsight Compute "
-                      "2025.3.1, 2026-11-21: swizzles, K- and MN-major, odd strides; 16-bit operands")
-ASSUMED = Provenance("assumed", "as of 16-bit operands, of which as many bytes are read")
+                      "2025.3.1, 2026-11-21: swizzles, K- and MN-major, odd strides; 16-bit operands. Of 8 bits in whole "
+                      "products (tests/data/h200_eights_counts.json), of tf32 in one of Triton's (2026-11-28)")
 SPARSE = Provenance("measured", "of N 8, 64 and 256, every type, on one NVIDIA H200 (driver 580.159.04), 2026-11-30: "
                     "tests/data/h200_wgmma_sp.json")
 
@@ -28,7 +27,7 @@ def operand_wavefronts(name: str, a: str = "shared") -> tuple[int, Provenance]:
     of_a = 16 if a == "shared" else 0
     if op.sparse:
         return of_a + op.n // 2, SPARSE
-    return of_a + op.n // 4, MEASURED if dtype_of(op.b).bits == 16 else ASSUMED
+    return of_a + op.n // 4, MEASURED
 
 
 @typed(InstructionError)

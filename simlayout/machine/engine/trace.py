@@ -245,10 +245,10 @@ class Recorder:
             buffer = self._buffers[key] = _Buffer(instruction, self.arch, *kind)
         return buffer
 
-    def count(self, instruction, site, wavefronts=0, exact=True, bytes=0):
+    def count(self, instruction, site, wavefronts=0, bytes=0):
         """Notes one warp instruction whose cost depends on no address: wavefronts, of which none are excess, or bytes."""
         name = f"{basename(site[0])}:{site[1]}"
-        one = AccessCount(name, instruction, 1, wavefronts, wavefronts, exact, bytes, *site)
+        one = AccessCount(name, instruction, 1, wavefronts, wavefronts, True, bytes, *site)
         known = self._counts.get((instruction, site))
         self._counts[instruction, site] = one if known is None else known.plus(one)
 

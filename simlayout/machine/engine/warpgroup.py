@@ -130,7 +130,7 @@ class Warpgroup:
         todo, self._products = self._products[:count], self._products[count:]
         self._forgotten += count
         for product in todo:
-            product.tell("read", wavefronts=_wavefronts(product.name, product.a is None)[0])
+            product.tell("read", wavefronts=_wavefronts(product.name, product.a is None))
         chains = _chains(todo)
         for i, chain in enumerate(chains):
             first, last = chain[0], chain[-1]
@@ -287,8 +287,8 @@ class WarpgroupTwins(WarpPart):
         product.a_registers[member] = None if what[1] is not None else tuple(np.array(r) for r in a)
         if metadata is not None:
             product.metadata[member] = np.array(np.broadcast_to(metadata, LANES)).astype(np.uint32)
-        wavefronts, exact = _wavefronts(name, what[1] is None) if first else (0, True)
-        self.cta.launch.recorder.count(name, self.counted_at, wavefronts, exact)
+        wavefronts = _wavefronts(name, what[1] is None) if first else 0
+        self.cta.launch.recorder.count(name, self.counted_at, wavefronts)
         self._watch_operands(product, first)
         if first:
             product.tell("multiply", self)
@@ -374,5 +374,4 @@ class WarpgroupTwins(WarpPart):
 def _wavefronts(name, registers):
     from simlayout.hardware.matrix.wgmma import operand_wavefronts
 
-    wavefronts, provenance = operand_wavefronts(name, "registers" if registers else "shared")
-    return wavefronts, provenance.kind == "measured"
+    return operand_wavefronts(name, "registers" if registers else "shared")[0]
