@@ -73,7 +73,7 @@ def given(text: str, generator: np.random.Generator, option: str = "--arg") -> G
     >>> made.name, made.value.dtype, made.value.tolist()
     ('A', dtype('float16'), [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]])
     >>> given("{x=f32[3], s32:3, f32:0.5}", np.random.default_rng(0)).passed
-    [Pointer(to=array([0., 0., 0.], dtype=float32)), np.int32(3), np.float32(0.5)]
+    [Pointer(to=array([0., 0., 0.], dtype=float32), at=0), np.int32(3), np.float32(0.5)]
     >>> [given(text, np.random.default_rng(0)).value for text in ("256", "n=-0x10", "0.5", "null", "hex:00ff")]
     [256, -16, 0.5, None, b'\\x00\\xff']
     """

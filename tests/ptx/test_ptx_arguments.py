@@ -340,6 +340,20 @@ def test_an_access_past_the_end_says_how_far_and_of_which_array():
         sl.ptx.load(module(WRITE, ["u64"]).replace("kernel_param_0", "numbers")).entry().run(1, 9, np.zeros(8, np.int32))
 
 
+def test_around_a_view_is_out_of_bounds_and_a_pointer_into_an_array_may_access_all_of_it():
+    entry = sl.ptx.load(module(WRITE.replace("[%rd1]", "[%rd1+-4]"), ["u64"])).entry()
+    whole = np.full(8, 77, np.int32)
+    before = r"4 bytes before the int32 array of shape \(7,\) of argument 1, in the memory of which that is a view, outside"
+    with pytest.raises(HazardError, match=before):
+        entry.run(1, 8, whole[1:])
+    assert not entry.run(1, 8, sl.ptx.Pointer(whole, 1)).hazards and 77 not in whole
+    with pytest.raises(HazardError, match=r"right behind the end of the int32 array of shape \(8,\) of argument 1, outside"):
+        entry.run(1, 9, sl.ptx.Pointer(whole, 1))
+    for pointer in (sl.ptx.Pointer(whole, 9), sl.ptx.Pointer(whole[::2], 1), sl.ptx.Pointer([np.int32(1)], 1)):
+        with pytest.raises(MachineError, match="argument 1 .* behind the first: give a C-contiguous array"):
+            entry.run(1, 1, pointer)
+
+
 def test_a_race_on_a_variable_of_the_module_names_it_as_cxx_does():
     body = "mov.u32 %r1, %ctaid.x; st.global.u32 [_ZN4mine5countE], %r1; ret;"
     text = module(body, before=".global .align 4 .u32 _ZN4mine5countE;")

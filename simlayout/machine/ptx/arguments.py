@@ -25,8 +25,9 @@ _NUMBERS = {int, float, bool}
 
 @dataclass(frozen=True, eq=False)
 class Pointer:
-    """A pointer as a field of a struct, where an array would be its bytes. to: the array that it points to, or a list of
-    fields, of which the launch makes a copy in global memory.
+    """A pointer as a field of a struct, where an array would be its bytes; or into an array. to: the array that it points
+    to, or a list of fields, of which the launch makes a copy in global memory; at: as many elements of the array behind its
+    first one, as C adds them (`data + 1`): all of the array may be accessed, of a view such as `data[1:]` only itself.
 
     Views of C++ and tensors of CuTe DSL are such structs; a list of pointers is what batched kernels take as `float**`:
 
@@ -58,6 +59,7 @@ class Pointer:
     """
 
     to: np.ndarray | Sequence[Any]
+    at: int = 0
 
 
 def form_of(parameters):
@@ -91,11 +93,12 @@ def packed(entry, args, space):
         except (MachineError, TypeError, ValueError, OverflowError) as error:
             what = f"argument {i} of {len(args)} ({entry.described(parameter)})"
             raise MachineError(f"{entry.called}: {what}: {error}") from None
-        if isinstance(value, np.ndarray) and not parameter.shape:
-            wrong = misfit(entry.types[i - 1], value.dtype) if entry.types else ""
+        array = value.to if isinstance(value, Pointer) else value
+        if isinstance(array, np.ndarray) and not parameter.shape:
+            wrong = misfit(entry.types[i - 1], array.dtype) if entry.types else ""
             if wrong:
                 raise MachineError(f"{entry.called}: argument {i} of {len(args)}: {wrong}")
-            space.passed(value, i, entry.known_as(parameter))
+            space.passed(array, i, entry.known_as(parameter))
         made += data
     return np.frombuffer(bytes(made), np.uint8)
 
@@ -104,7 +107,7 @@ def _bytes_of(parameter, value, space):
     if parameter.shape:
         return _struct(parameter, value, space)
     if parameter.type in POINTERS and (is_map(value) or isinstance(value, Pointer) or _is_list(value)):
-        return _at(value.to if isinstance(value, Pointer) else value, space).to_bytes(8, "little")
+        return (_pointed if isinstance(value, Pointer) else _at)(value, space).to_bytes(8, "little")
     if isinstance(value, np.ndarray):
         return _pointer(parameter, value, space)
     if value is None:
@@ -124,6 +127,14 @@ def _pointer(parameter, value, space):
         raise MachineError(f"an array of shape {value.shape} is a pointer, and this is a number: pass one, array.item() of "
                            "a single element")
     return _at(value, space).to_bytes(8, "little")
+
+
+def _pointed(pointer, space):
+    """The address that a Pointer is."""
+    to, at = pointer.to, pointer.at
+    if at and not (isinstance(to, np.ndarray) and to.flags.c_contiguous and 0 <= at <= to.size):
+        raise MachineError(f"a Pointer {at!r} elements behind the first: give a C-contiguous array of as many")
+    return _at(to, space) + at * getattr(to, "itemsize", 0)
 
 
 def _at(what, space):
@@ -203,7 +214,7 @@ def _part(value, space):
     if is_map(value):
         return space.maps.encoded(value), 64
     if isinstance(value, Pointer):
-        return _at(value.to, space).to_bytes(8, "little"), 8
+        return _pointed(value, space).to_bytes(8, "little"), 8
     if _is_list(value):
         return _fields(value, space)
     if isinstance(value, np.ndarray | np.generic) and not value.dtype.hasobject:

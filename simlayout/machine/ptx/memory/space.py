@@ -164,8 +164,11 @@ class GlobalSpace:
         if best is None:
             return "where no array is"
         first, last, allocation, _ = best
-        if address < first:
-            return f"{first - address} bytes before the {allocation.text}"
-        if address < last:
+        if first <= address < last:
             return f"{address - first} bytes into the {allocation.text}"
-        return f"{f'{address - last} bytes past' if address > last else 'right behind'} the end of the {allocation.text}"
+        (low, high), start = allocation.root, self._roots.get(allocation.root, 0)
+        viewed = ", in the memory of which that is a view" * (start <= address < start + high - low)
+        if address < first:
+            return f"{first - address} bytes before the {allocation.text}{viewed}"
+        return (f"{f'{address - last} bytes past' if address > last else 'right behind'} the end of the {allocation.text}"
+                + viewed)
