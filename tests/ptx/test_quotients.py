@@ -64,19 +64,26 @@ def test_a_quotient_is_fused_with_a_sum_where_ptxas_does_it(tmp_path):
 
 @st.composite
 def straight_code(draw):
-    """(a body of products, sums and quotients, the registers to store); no sum is there twice, which ptxas computes once."""
+    """(a body of products, sums and quotients, the registers to store); no sum is there twice, which ptxas computes once,
+    for which the reciprocal of a reciprocal is what it was."""
     ftz, lines, used, sums = draw(st.sampled_from(["", ".ftz"])), [], set(), set()
+    value, inverse = list(range(8)), {}                  # number of each register's value; of a reciprocal -> of what
     for target in range(8, 8 + draw(st.integers(3, 9))):
         opcode = draw(st.sampled_from(["mul", "add", "sub", "add", "div.full", "div.approx", "rcp.approx"]))
         x, y = (draw(st.integers(max(0, target - 9), target - 1)) for _ in "xy")
         operands = [f"%f{x}", f"%f{y}"]
+        of_x, of_y = value[x], value[y]
+        value.append(target if opcode != "rcp.approx" else inverse.get(of_x, target))
+        if opcode == "rcp.approx":
+            inverse.setdefault(value[target], of_x)
         if opcode.startswith("div"):
             operands[draw(st.integers(0, 1))] = draw(st.sampled_from([f"%f{x}", THREE]))
         elif opcode[3:]:
             operands.pop()
-        elif opcode != "mul" and (x == y or (x, y) in sums):
+        elif opcode != "mul" and (of_x == of_y or (of_x, of_y) in sums):
+            value[target] = value[target - 8]
             continue
-        sums |= {(x, y), (y, x)}
+        sums |= {(of_x, of_y), (of_y, of_x)}
         used |= {int(name[2:]) for name in operands if name[0] == "%"}
         lines.append((target, f"{opcode}{ftz}.f32 %f{target}, {', '.join(operands)};\n"))
     made = {target for target, _ in lines}
