@@ -125,9 +125,10 @@ def _of_planes(data, kind):
 
 
 def _packed(array):
-    """What lzma makes of an array. That it is told the size of a number saves a tenth."""
+    """What lzma makes of an array. That it is told the size of a number saves a tenth; that leaves of even and odd numbers
+    differ, a hundredth."""
     aligned = array.itemsize.bit_length() - 1
-    how = {"id": lzma.FILTER_LZMA1, "preset": 6 | lzma.PRESET_EXTREME, "lc": 1, "lp": aligned, "pb": aligned}
+    how = {"id": lzma.FILTER_LZMA1, "preset": 6 | lzma.PRESET_EXTREME, "lc": 1, "lp": max(aligned, 1), "pb": aligned}
     return lzma.compress(array.tobytes(), lzma.FORMAT_ALONE, filters=[how])
 
 
