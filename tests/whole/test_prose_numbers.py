@@ -300,18 +300,20 @@ def test_what_rates_and_trees_have_learned_from(monkeypatch):
             same = [m for m in found if (m.gpu, m.narrow) == (gpu, narrow)]
             products = set().union(*(m.problems for m in same))
             counts[gpu, narrow] = f"{sum(len(m.times) for m in same):,}", f"{len(products):,}"
-        return counts, f"{len(kernels):,}"
+        return counts, f"{len(kernels):,}", {m.gpu: m for m in found if m.row}
 
     fitted = tuning_fit.read_each(*(DATA / f"{name}.json.xz" for name in FITTED))
     times, products = sum(len(m.times) for m in fitted), sum(len(set(m.problems)) for m in fitted)
-    learned, in_all = known(*dict.fromkeys(json.loads(trees.PATH.read_text())["records"]))
+    learned, in_all, rows = known(*dict.fromkeys(json.loads(trees.PATH.read_text())["records"]))
     h100 = FIGURES["NVIDIA H100 80GB HBM3"]
     says("choosing", f"{times:,} times at {products:,} products of an H200 and an H100",
          "{} times at {} products of an H200".format(*learned[H200, False]),
          "{} at {} of an H100".format(*learned[h100, False]),
          "of 8 bits from {} at {}".format(*learned[H200, True]),
          "and from {} at {}, of {} kernels".format(*learned[h100, True], in_all),
+         f"Of these times {sum(len(m.times) for m in rows.values()):,} are of products in a row",
          f"a sum of {len(trees.learned().feature)} regression trees")
+    assert cells("choosing", "of 16 bits, in a row")[::3] == [str(len(rows[gpu].problems)) for gpu in (H200, h100)]
 
 
 def test_what_trees_of_groups_have_learned_from():
