@@ -28,9 +28,11 @@ def accesses(draw):
 
 
 def twin(nbytes, addresses, active):
-    """(sectors, least) byte by byte."""
+    """(sectors, least, close, between) byte by byte."""
     touched = {a + i for a, on in zip(addresses, active) if on for i in range(nbytes)}
-    return len({byte // 32 for byte in touched}), -(-len(touched) // 32)
+    starts = sorted({a for a, on in zip(addresses, active) if on})
+    gaps = [after - before for before, after in zip(starts, starts[1:]) if nbytes < after - before < 32]
+    return len({byte // 32 for byte in touched}), -(-len(touched) // 32), len(gaps), sum(gaps)
 
 
 @given_few(15, 500, accesses(), st.booleans())
@@ -40,15 +42,17 @@ def test_sectors_are_the_pieces_of_32_bytes_that_active_lanes_touch(case, compil
     active = np.array([on for _, on in given_ones])
     if compiled:
         bits = (active << np.arange(32)).sum(axis=1).astype(np.uint32)
-        counts = np.zeros((1, 3), np.int64)
-        count_sectors(np.zeros(len(bits), np.int64), bits, addresses, len(bits), np.array([nbytes]), counts)
+        counts = np.zeros((1, 5), np.int64)
+        widths = np.array([nbytes])
+        count_sectors(np.zeros(len(bits), np.int64), bits, addresses, len(bits), widths, widths, counts)
         buffer.add_counts(*counts[0].tolist())
     else:
         for row, mask in zip(addresses, active):
             buffer.add(row, mask)
     buffer.flush()
     expected = np.array([twin(nbytes, a, on) for a, on in given_ones]).sum(axis=0)
-    assert (buffer.sectors, buffer.least, buffer.instructions) == (*expected, len(given_ones))
+    found = buffer.sectors, buffer.least, buffer.close, buffer.between, buffer.instructions
+    assert found == (*expected, len(given_ones))
 
 
 @st.composite

@@ -108,11 +108,25 @@ def a_column_each(image, out):
     out[i] = image[i, 0] + image[i, 128] + image[i, 256]
 
 
+def pairs_of_a_row(image, out):
+    """For Numba: two neighbouring numbers of each of 16 rows, as an index of the wrong order takes them."""
+    i = cuda.grid(1)
+    out[i] = image[i // 2, i % 2]
+
+
+def both_parts(image, out):
+    """For Numba: both parts of the first complex number of each row, which are one place."""
+    i = cuda.grid(1)
+    taken = image[i, 0].real + image[i, 0].imag
+    out[i] = taken
+
+
 @pytest.mark.parametrize("kernel, dtype, width, told_of", [
     (channels, np.float32, 3, "4 of about 12"), (channels, np.uint8, 3, "1 of about 3"),
     (one_channel, np.uint8, 3, "1 of about 3"), (in_a_loop, np.uint8, 3, "1 of about 3"),
     (in_a_loop, np.uint8, 4, "1 of about 4"),
-    (a_column_each, np.float32, 300, ""), (few, np.float32, 300, "")])
+    (a_column_each, np.float32, 300, ""), (few, np.float32, 300, ""), (both_parts, np.complex64, 2, "8 of about 16"),
+    (pairs_of_a_row, np.uint8, 300, ""), (pairs_of_a_row, np.float32, 300, "")])
 def test_what_lies_within_a_sector_of_what_the_next_thread_takes_is_told_as_a_part(kernel, dtype, width, told_of):
     found, told = reported(kernel, np.zeros((128, width), dtype), np.zeros(128, np.float32))
     assert uncoalesced(found) and (f"threads take {told_of} bytes" in told) == bool(told_of)

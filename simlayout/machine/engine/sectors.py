@@ -32,7 +32,8 @@ class SectorCount:
     file, line, ptx_line: as of an AccessCount. instruction: "ld.global.b32", of generic addresses too, "atom.global.b32" of
     atom and red. instructions: warp instructions; sectors, least: their sums. touched, filled: sectors that these accesses
     and the others of their place touch, each once, and how many their bytes would fill; 0 where another access of the line
-    has the numbers.
+    has the numbers. taken: bytes of a lane there; close, between: how many neighbours among the lanes are less than a sector
+    apart, and more than that, and the bytes from each to its next.
     """
 
     file: str
@@ -44,6 +45,9 @@ class SectorCount:
     least: int
     touched: int = 0
     filled: int = 0
+    taken: int = 0
+    close: int = 0
+    between: int = 0
 
     @property
     def excess(self) -> int:
@@ -53,21 +57,22 @@ class SectorCount:
     @property
     def apart(self) -> tuple[int, int] | None:
         """(bytes that a lane takes, bytes from there to what the next one takes, about) where several lanes share a sector,
-        and leave half of it and more; None elsewhere.
+        and leave half of it and more, in pieces; None elsewhere, as where they take neighbouring bytes of many places.
 
-        >>> SectorCount("", 1, 1, "ld.global.b8", 10, 32, 10, 32, 10).apart, SectorCount("", 1, 1, "", 1, 32, 4, 32, 4).apart
-        ((1, 3), None)
+        >>> SectorCount("", 1, 1, "ld.global.b8", 10, 32, 10, 32, 10, 1, 310, 930).apart
+        (1, 3)
+        >>> SectorCount("", 1, 1, "ld.global.b32", 1, 16, 4, 16, 4, 4).apart
         """
-        nbytes = int(self.instruction.rpartition(".b")[2] or 0) // 8
-        few = self.touched * nbytes < SECTOR // 2 * self.filled and 2 * self.filled > nbytes * self.instructions
+        few = self.touched * self.taken <= SECTOR // 2 * self.filled
         alone = self.touched == self.sectors >= 2 * self.filled
-        return (nbytes, round(self.touched * nbytes / self.filled)) if nbytes and few and alone else None
+        return (self.taken, round(self.between / self.close)) if few and alone and self.close > self.touched else None
 
     def plus(self, other: "SectorCount") -> "SectorCount":
         """The sum of both, with this one's place."""
         return replace(self, instructions=self.instructions + other.instructions, sectors=self.sectors + other.sectors,
                        least=self.least + other.least, touched=self.touched + other.touched,
-                       filled=self.filled + other.filled)
+                       filled=self.filled + other.filled, close=self.close + other.close,
+                       between=self.between + other.between)
 
 
 def sectors_of(addresses: np.ndarray, nbytes: int) -> tuple[np.ndarray, np.ndarray]:
@@ -101,6 +106,29 @@ def touched_of(addresses: np.ndarray, pieces: np.ndarray) -> tuple[np.ndarray, n
     return np.maximum(last - first + 1, 0).sum(axis=1), -(-bytes // SECTOR)
 
 
+def near_of(addresses: np.ndarray, taken: int) -> tuple[int, int]:
+    """(neighbours that are less than a sector apart, and more than the bytes that each lane takes; the bytes from each to
+    its next, summed up) of warp instructions: int64 [n, 32], those of a lane that takes no part as of one that does.
+
+    >>> near_of(np.array([8 * np.arange(32), 4 * np.arange(32), 256 * np.arange(32)]), 4)
+    (31, 248)
+    """
+    gaps = np.diff(np.sort(addresses, axis=1), axis=1)
+    near = gaps[(gaps > taken) & (gaps < SECTOR)]
+    return len(near), int(near.sum())
+
+
+def taken_of(nbytes: int, pieces: np.ndarray | None) -> int:
+    """Bytes that a lane takes of its place, each once; nbytes of an access that is alone.
+
+    >>> taken_of(4, None), taken_of(4, np.array([[0, 4], [8, 4], [2, 4]]))
+    (4, 10)
+    """
+    if pieces is None:
+        return nbytes
+    return len(np.unique(np.concatenate([start + np.arange(n) for start, n in pieces]))) if len(pieces) else 0
+
+
 class SectorBuffer:
     """The accesses of one instruction on one line, counted whenever many of them are there. nbytes: of each lane. pieces:
     what they and the others of their place touch, as of `touched_of`; none where another access of the line has them; None
@@ -111,7 +139,8 @@ class SectorBuffer:
     def __init__(self, nbytes: int, pieces: np.ndarray | None = None):
         self._nbytes, self._held, self._used = nbytes, None, 0
         self.pieces = pieces
-        self.instructions = self.sectors = self.least = self.touched = self.filled = 0
+        self.taken = taken_of(nbytes, pieces)
+        self.instructions = self.sectors = self.least = self.touched = self.filled = self.close = self.between = 0
 
     def add(self, addresses: np.ndarray, active: np.ndarray) -> None:
         """One warp instruction: int64 [32], bool [32], of which at least one is True."""
@@ -123,11 +152,13 @@ class SectorBuffer:
         self._held[self._used] = np.where(active, addresses, first)
         self._used += 1
 
-    def add_counts(self, instructions: int, sectors: int, least: int) -> None:
-        """What has been counted elsewhere."""
+    def add_counts(self, instructions: int, sectors: int, least: int, close: int, between: int) -> None:
+        """What has been counted elsewhere; the last two as of `near_of`."""
         self.instructions += instructions
         self.sectors += sectors
         self.least += least
+        self.close += close
+        self.between += between
         if self.pieces is None:
             self.add_touched(sectors, least)
 
@@ -145,7 +176,7 @@ class SectorBuffer:
     def _count(self, addresses):
         if len(addresses):
             sectors, least = sectors_of(addresses, self._nbytes)
-            self.add_counts(len(addresses), int(sectors.sum()), int(least.sum()))
+            self.add_counts(len(addresses), int(sectors.sum()), int(least.sum()), *near_of(addresses, self.taken))
             if self.pieces is not None and len(self.pieces):
                 touched, filled = touched_of(addresses, self.pieces)
                 self.add_touched(int(touched.sum()), int(filled.sum()))

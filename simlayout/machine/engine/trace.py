@@ -234,8 +234,8 @@ class Recorder:
         return buffer
 
     def sectors_later(self, counted: Callable[[], Iterable[tuple]]) -> None:
-        """What counts accesses of global memory gives them when somebody looks: of each the arguments of `sectors`,
-        (instructions, sectors, least), and (touched, filled) of those that have pieces."""
+        """What counts accesses of global memory gives them when somebody looks: of each the arguments of `sectors`, of
+        `SectorBuffer.add_counts` and, where it has pieces, of `add_touched`."""
         self._counted.append(counted)
 
     def _buffer(self, instruction, access, site, kind):
@@ -285,7 +285,7 @@ class Recorder:
         for (instruction, site), b in self._sectors.items():
             b.flush()
             counts.append(SectorCount(*_placed(site), instruction, b.instructions, b.sectors, b.least, b.touched,
-                                      b.filled))
+                                      b.filled, b.taken, b.close, b.between))
         return tuple(sorted(counts, key=lambda c: (c.file, c.line, c.instruction, c.ptx_line)))
 
     def _patterns(self):

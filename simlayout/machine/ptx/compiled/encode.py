@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from simlayout.machine.arithmetic.carriers import width_of
+from simlayout.machine.engine.sectors import taken_of
 from simlayout.machine.hazards.touches import is_cached
 from simlayout.machine.ptx.lowering.program import ROOM
 from simlayout.machine.ptx.memory.held import address_of, numbers
@@ -56,8 +57,8 @@ class Encoded(NamedTuple):
     where it is, of a source and of a target, and the bytes. end: the place past the end; registers: how many rows of
     registers there are, behind which is scratch; numbers: of all of these, as `held.numbers` has them. By step: shared:
     whether it loads or stores shared memory; beside: whether others of its place are counted with it; global_bytes: int64,
-    what each lane loads or stores of global memory. counts_shared, counts_beside: whether there are any of these. kept: what
-    products are called with.
+    what each lane loads or stores of global memory, and taken: with those others. counts_shared, counts_beside: whether
+    there are any of these. kept: what products are called with.
     """
 
     table: np.ndarray
@@ -68,6 +69,7 @@ class Encoded(NamedTuple):
     shared: np.ndarray
     beside: np.ndarray
     global_bytes: np.ndarray
+    taken: np.ndarray
     counts_shared: bool
     counts_beside: bool
     kept: list[np.ndarray]
@@ -96,7 +98,7 @@ def _encoded(program, watched, clocked):
     table = np.zeros((n + 1, FIELDS), np.int64)
     table[:, [GUARD, RESULT, SECOND, A, B, C, D, *range(ELEMENTS, FIELDS)]] = -1
     table[:, PLACE] = program.places
-    shared, beside, global_bytes = np.zeros(n, bool), np.zeros(n, bool), np.zeros(n, np.int64)
+    shared, beside, (global_bytes, taken) = np.zeros(n, bool), np.zeros(n, bool), np.zeros((2, n), np.int64)
     copies: list[tuple] = []
     kept: list[np.ndarray] = []
     alike: dict[tuple, int] = {}
@@ -128,13 +130,14 @@ def _encoded(program, watched, clocked):
             row[LIKE] = alike.setdefault((step.site, step.name, step.memory.space), len(alike) + 1)
         if step.memory is not None and step.memory.space in ("global", ""):
             global_bytes[at] = step.memory.size * len(step.memory.elements)
+            taken[at] = taken_of(global_bytes[at], step.beside)
         beside[at] = step.beside is not None and len(step.beside) > 0
         shared[at] = step.memory is not None and step.memory.space == "shared" or row[KIND] == MATRICES
     for column, kinds in ((RESULT, (MOVE, COMPUTE, JOIN, EXCHANGE)), (SECOND, (EXCHANGE,))):
         sunk = np.isin(table[:, KIND], kinds) & (table[:, column] < 0)
         table[sunk, column] = program.rows + ROOM - 1    # nobody wants it
     made = table, np.array(copies, np.int64).reshape(-1, 5), program.places[-1], program.rows
-    return Encoded(*made, numbers(made), shared, beside, global_bytes, bool(shared.any()), bool(beside.any()),
+    return Encoded(*made, numbers(made), shared, beside, global_bytes, taken, bool(shared.any()), bool(beside.any()),
                    kept)
 
 

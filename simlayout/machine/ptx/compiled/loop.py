@@ -52,7 +52,7 @@ class Loop:
         self._common[SHARED_WROTE:] = 0
         self._state[:] = 0
         self._ranges, self._known = None, -1
-        self._counts = np.zeros((len(self.steps.shared), 3), np.int64)
+        self._counts = np.zeros((len(self.steps.shared), 5), np.int64)
         self._touched = np.zeros((len(self.steps.shared) if self.steps.counts_beside else 0, 2), np.int64)
 
     def enter(self, what, who, asked, held, shared, start=_NOTHING):
@@ -148,7 +148,7 @@ class Loop:
         log, steps = self._log, self.steps
         n, log.used[0] = int(log.used[0]), 0
         at = log.step[:n]
-        count_sectors(at, log.lanes, log.addresses, n, steps.global_bytes, self._counts)
+        count_sectors(at, log.lanes, log.addresses, n, steps.global_bytes, steps.taken, self._counts)
         for step in np.unique(at[steps.beside[at]]).tolist() if steps.counts_beside else ():
             these = np.flatnonzero(at == step)
             self._touched[step] += count_touched(log.addresses[these], log.lanes[these], self._program.steps[step].beside)

@@ -8,11 +8,12 @@ from simlayout.machine.engine.sectors import SECTOR
 
 
 @jit
-def count_sectors(log_step, log_lanes, log_addresses, n, nbytes, counts):
-    """Adds to int64 [steps, 3], of each step: its warp instructions, the sectors that they touch, the least number of these.
+def count_sectors(log_step, log_lanes, log_addresses, n, nbytes, taken, counts):
+    """Adds to int64 [steps, 5], of each step: its warp instructions, the sectors that they touch, the least number of these,
+    and the two of `engine.sectors.near_of`.
 
     log_step, log_lanes, log_addresses: see `loop`, of which the first n are counted; nbytes: int64 [steps], of each lane, 0
-    of a step that is not counted.
+    of a step that is not counted; taken: int64 [steps], as of `engine.sectors.taken_of`.
     """
     held = np.zeros(LANES, np.int64)
     for k in range(n):
@@ -29,7 +30,11 @@ def count_sectors(log_step, log_lanes, log_addresses, n, nbytes, counts):
                 used += 1
         words, sectors = 1, 1
         for i in range(1, used):
-            words += held[i] != held[i - 1]
+            gap = held[i] - held[i - 1]
+            words += gap != 0
+            if taken[step] < gap < SECTOR:
+                counts[step, 3] += 1
+                counts[step, 4] += gap
             sectors += held[i] // SECTOR != held[i - 1] // SECTOR
         counts[step, 0] += 1
         counts[step, 1] += sectors
