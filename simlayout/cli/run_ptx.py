@@ -325,14 +325,12 @@ class _Answer:
         lines = []
         if wastes := uncoalesced_lines(kernel):
             lines += ["", *map(fit, wastes)]
-        for mend in self.mends:
-            lines += ["", *map(fit, mend_lines(mend))]
         excess = self.trace.total().excess
         if excess and {c.file for c in self.trace.lines} == {self.entry.module.syntax.path}:
-            lines += ["", fit("no edit is proposed: this PTX does not name the lines of its source (nvcc -lineinfo)")]
-        elif excess and not self.mends:
-            lines += ["", fit(UNDECLARED)]
-        return lines
+            return [*lines, "", fit("no edit is proposed: this PTX does not name the lines of its source (nvcc -lineinfo)")]
+        for mend in self.mends:
+            lines += ["", *map(fit, mend_lines(mend))]
+        return lines if self.mends or not excess else [*lines, "", fit(UNDECLARED)]
 
     def _outcome(self):
         trace, arrays = self.trace, self.arrays

@@ -20,6 +20,7 @@ from simlayout.machine.engine.patterns import MOST
 from simlayout.machine.ptx.declared.declarations import Edit, NoEdit, Replacement, edits
 from simlayout.machine.ptx.declared.shared_arrays import declaration_at
 from simlayout.programs.uses import Use, Uses
+from simlayout.wording import counted
 
 WORTH = 0.25
 """An edit is proposed if it saves so much of an array's excess: lines that become harder to read should pay."""
@@ -31,11 +32,12 @@ CYCLE = 128
 @dataclass(frozen=True)
 class Candidate:
     """Another place for the elements of an array. kind: "pad" (by more elements along dimension dim), "skew" (an array of
-    one dimension: one element more after every `by`) or "swizzle" (last index x ^ (index before >> by))."""
+    one dimension: `more` elements after every `by`) or "swizzle" (last index x ^ (index before >> by))."""
 
     kind: str
     by: int
     dim: int = 0
+    more: int = 1
 
     def place(self, index: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
         """Where elements lie, int64, of their flat indices in C order.
@@ -46,7 +48,7 @@ class Candidate:
         array([3, 5])
         """
         if self.kind == "skew":
-            return index + index // self.by
+            return index + index // self.by * self.more
         if self.kind == "swizzle":
             return index ^ ((index // shape[-1] % shape[-2] >> self.by) & (shape[-1] - 1))
         inner = prod(shape[self.dim:])
@@ -56,14 +58,26 @@ class Candidate:
         """How many the array then has."""
         if self.kind == "pad":
             return prod(shape) // shape[self.dim] * (shape[self.dim] + self.by)
-        return prod(shape) + ((shape[0] - 1) // self.by if self.kind == "skew" else 0)
+        return prod(shape) + ((shape[0] - 1) // self.by * self.more if self.kind == "skew" else 0)
+
+    def text(self, shape: tuple[int, ...]) -> str:
+        """What it does, in words.
+
+        >>> Candidate("pad", 1, 1).text((4, 8)), Candidate("skew", 32, more=4).text((64,))
+        ('9 elements for 8 in dimension 1', '4 elements more after every 32')
+        """
+        if self.kind == "pad":
+            return f"{shape[self.dim] + self.by} elements for {shape[self.dim]} in dimension {self.dim}"
+        return "a swizzle of its last index" if self.kind == "swizzle" else (
+            f"{counted(self.more, 'element')} more after every {self.by}")
 
 
-def candidates(shape: tuple[int, ...], itemsize: int) -> Iterator[Candidate]:
-    """All that are tried for an array, the simple ones first."""
+def candidates(shape: tuple[int, ...], itemsize: int, aligned: int = 1) -> Iterator[Candidate]:
+    """All that are tried for an array, the simple ones first. aligned: as of a Use."""
     most = max(CYCLE // itemsize, 2)
     if len(shape) == 1:
-        yield from (Candidate("skew", 1 << i) for i in range(2, 12) if 1 << i < shape[0])
+        for more in {1, max(aligned // itemsize, 1)}:
+            yield from (Candidate("skew", 1 << i, more=more) for i in range(2, 12) if more < 1 << i < shape[0])
         return
     yield from (Candidate("pad", by, dim) for dim in range(len(shape) - 1, 0, -1) for by in range(1, most))
     if shape[-1] & (shape[-1] - 1) == 0:
@@ -74,10 +88,10 @@ def candidates(shape: tuple[int, ...], itemsize: int) -> Iterator[Candidate]:
 class Mend:
     """What would mend an array, or why nothing is proposed.
 
-    file, line: of its declaration; name: of the array, "" where it is not known; kernels: that use it; excess: wavefronts
-    beyond the ideal of all accesses that were seen, and left: of those after the edit; bytes: that the array grows by;
-    edits: lines to change, with `replacements` for `declarations.replaced`; why: a sentence where there is no edit, or that
-    belongs to it, else "".
+    file, line: of its declaration, "" and 0 where it is not known; name: of the array, "" where it is not known; kernels:
+    that use it; excess: wavefronts beyond the ideal of all accesses that were seen, and left: of those after the edit;
+    bytes: that the array grows by; edits: lines to change, with `replacements` for `declarations.replaced`; why: a sentence
+    where there is no edit, or that belongs to it, else "".
     """
 
     file: str
@@ -125,31 +139,41 @@ def _mend(group, arch):
     first = group[0]
     kernels = tuple(dict.fromkeys(name for use in group for name in use.kernels))
     about = first.file, first.line
+    if first.untold:
+        return Mend(*about, first.name, kernels, now, now, why=first.untold)
     seen = f"judged by the first {MOST} patterns of addresses of a line" if any(use.others for use in group) else ""
     try:
         declaration = declaration_at(first.file, first.line, first.name)
     except NoEdit as error:
         return Mend(*about, "", kernels, now, now, why=str(error))
-    tried = [one for one in candidates(first.shape, first.itemsize) if all(_fits(one, use) for use in group)]
-    why = f"no padding and no swizzle that was tried saves {WORTH:.0%} of it"
-    for left, _, one in sorted(((*_judged(one, group, arch), one) for one in tried), key=lambda found: found[:2]):
-        if left > (1 - WORTH) * now:
+    aligned = 1 if declaration.by_elements(first.shape) else max(use.aligned for use in group)
+    tried = [one for one in candidates(first.shape, first.itemsize, aligned)
+             if all(_fits(one, use, aligned) for use in group)]
+    why = ""
+    for saved, _, left, one in sorted(((*_judged(one, group, arch), one) for one in tried), key=lambda found: found[:2]):
+        if saved > -WORTH * now:
             break
         try:
             replacements, *others = {_replacements(declaration, one, use.shape) for use in group}
             if others:
                 raise NoEdit("it is made in several shapes, so no number is right for all")
         except NoEdit as error:
-            why = str(error)
+            why = why or f"{one.text(first.shape)} would leave {left}, but {error}"
             continue
         told = "; ".join(filter(None, (_stands_for(declaration, one, first.shape), seen, first.unseen)))
         grown = max((one.elements(use.shape) - prod(use.shape)) * use.itemsize for use in group)
         return Mend(*about, declaration.name, kernels, now, left, grown, edits(declaration.source, replacements), told,
                     replacements)
+    why = why or f"no padding and no swizzle that was tried{_keeping(aligned, first)} saves {WORTH:.0%} of it"
     apart = _apart(group, arch)
     if apart <= (1 - WORTH) * now:
         why = f"an array for each part of its elements (the fields of a record) would have {apart}"
     return Mend(*about, declaration.name, kernels, now, now, why="; ".join(filter(None, (why, seen))))
+
+
+def _keeping(aligned, use):
+    """What was tried, where accesses of several elements allow little."""
+    return f", and keeps pieces of {aligned} bytes whole," if aligned > use.itemsize else ""
 
 
 def _apart(group, arch):
@@ -169,18 +193,20 @@ def _apart(group, arch):
 
 
 def _judged(one, group, arch):
-    """(excess, (kind, bytes, dimensions from the last)) of a candidate: the least is the best."""
-    excess = sum(cost(use, one, arch)[0] for use in group)
+    """(wavefronts more than now, (kind, bytes, dimensions from the last), excess) of a candidate: the least is the best.
+    Where accesses of several elements become several, wavefronts that are no excess any more are not saved."""
+    excess, wavefronts = np.sum([cost(use, one, arch) for use in group], axis=0).tolist()
+    now = sum(cost(use, None, arch)[1] for use in group)
     grown = sum((one.elements(use.shape) - prod(use.shape)) * use.itemsize for use in group)
-    return excess, (one.kind == "swizzle", grown, -one.dim, one.by)
+    return wavefronts - now, (one.kind == "swizzle", grown, -one.dim, one.by), excess
 
 
-def _fits(one, use):
+def _fits(one, use, aligned):
     if one.kind == "pad" and one.dim >= len(use.shape) or (one.kind == "skew") != (len(use.shape) == 1):
         return False
     if one.kind == "swizzle" and use.shape[-1] & (use.shape[-1] - 1):
         return False
-    if use.aligned > use.itemsize and _step(one, use) % use.aligned:
+    if aligned > use.itemsize and _step(one, use) % aligned:
         return False
     grown = one.elements(use.shape) - prod(use.shape)
     return not grown or (prod(use.shape) + grown) * use.itemsize + use.beside <= MOST_STATIC
@@ -188,20 +214,20 @@ def _fits(one, use):
 
 def _step(one, use):
     """Bytes by whose multiples elements move: what a compiler knows of their alignment."""
-    return use.itemsize * (one.by * prod(use.shape[one.dim + 1:]) if one.kind == "pad" else 1)
+    return use.itemsize * (one.by * prod(use.shape[one.dim + 1:]) if one.kind == "pad" else one.more)
 
 
 def _replacements(declaration, one, shape):
     if one.kind == "pad":
         return declaration.padded(shape, one.dim, one.by)
-    return (declaration.skewed if one.kind == "skew" else declaration.swizzled)(shape, one.by)
+    return declaration.skewed(shape, one.by, one.more) if one.kind == "skew" else declaration.swizzled(shape, one.by)
 
 
 def _stands_for(declaration, one, shape):
     """What the number in an edit is made of, or ""."""
     if one.kind == "swizzle":
         return ""
-    return declaration.stands_for(shape, one.dim, one.by if one.kind == "pad" else (shape[0] - 1) // one.by)
+    return declaration.stands_for(shape, one.dim, one.by if one.kind == "pad" else (shape[0] - 1) // one.by * one.more)
 
 
 def cost(use: Use, one: Candidate | None, arch: str) -> tuple[int, int]:
@@ -230,7 +256,7 @@ def _moved(instruction, addresses, use, one):
     if count < 2:
         return [(instruction, placed)]
     each = [use.itemsize * one.place(index + i, use.shape) for i in range(count)]
-    together = one.kind == "pad" and _step(one, use) % nbytes == 0
+    together = one.kind != "swizzle" and _step(one, use) % nbytes == 0
     name = f"{instruction.rsplit('.b', 1)[0]}.b{8 * use.itemsize}"
     return [(instruction, placed)] if together else [(name, where) for where in each]
 

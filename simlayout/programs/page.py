@@ -74,7 +74,7 @@ def _mends(found: tuple[Mend, ...]) -> Iterator[str]:
     if found:
         yield "<h2>What would mend it</h2>"
     for mend in found:
-        where = f"{escape(basename(mend.file))}:{mend.line}"
+        where = f"{escape(basename(mend.file))}:{mend.line}" if mend.file else "not in the source"
         what = f"<code>{escape(mend.name)}</code>" if mend.name else "an array in shared memory"
         if not mend.edits:
             yield (f"<div class='card none'><b>{what}</b> ({where}): excess {mend.excess}; no edit is proposed: "

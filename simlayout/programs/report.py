@@ -220,8 +220,8 @@ def text(report: Report) -> str:
 SOURCELESS = "<text>"
 """The file of instructions whose PTX names no source for them, as of those by which Numba notes an exception."""
 
-UNDECLARED = ("no edit is proposed: the excess is of copies by cp.async, in dynamic shared memory, whose shape is in the "
-              "index expressions, or in arrays whose declaration is not known")
+UNDECLARED = ("no edit is proposed: the excess is of copies by cp.async, or in dynamic shared memory, whose shape is in the "
+              "index expressions")
 
 
 def given_up(report):
@@ -333,7 +333,8 @@ def uncoalesced_text(line: Line) -> str:
 
 def mend_lines(mend: Mend) -> list[str]:
     """What would mend an array, as lines."""
-    head = f"{basename(mend.file)}:{mend.line}: excess {mend.excess} of {mend.name or 'an array in shared memory'}"
+    where = f"{basename(mend.file)}:{mend.line}: " if mend.file else ""
+    head = f"{where}excess {mend.excess} of {mend.name or 'an array in shared memory'}"
     if not mend.edits:
         return [f"{head}; no edit is proposed: {mend.why}"]
     cost = f", {mend.bytes} bytes more" if mend.bytes else ""

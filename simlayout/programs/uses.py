@@ -8,6 +8,8 @@ import numpy as np
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.trace import Trace
 
+UNKNOWN = "where it is declared is not known"
+
 MOST = 4096
 """Patterns that are kept of one array and instruction."""
 
@@ -17,8 +19,8 @@ class Use:
     """What was done to one array. file, line: where it is declared; shape: of elements; itemsize: bytes of one; name: as
     of its SharedArray; beside: most bytes of other arrays that a kernel has beside it; kernels: {name: None}; seen:
     {instruction: {bytes: times}}, the key the addresses of 32 lanes from the array's start, int32, and whether each is
-    active; others: warp instructions of which no more than their number is known; aligned, unseen: as of its
-    SharedArray."""
+    active; others: warp instructions of which no more than their number is known; aligned, unseen,
+    untold: as of its SharedArray; untold: of one without a shape, too."""
 
     file: str
     line: int
@@ -31,6 +33,7 @@ class Use:
     others: int = 0
     aligned: int = 1
     unseen: str = ""
+    untold: str = ""
 
     def add(self, instruction: str, addresses: np.ndarray, active: np.ndarray, times: np.ndarray) -> None:
         """Patterns int [n, 32], bytes from the array's start; bool [n, 32]; int [n]."""
@@ -52,7 +55,8 @@ class Use:
 
 
 class Uses:
-    """The Uses of all arrays of launches whose declaration is known. found: {(file, line, shape, itemsize, name): Use}."""
+    """The Uses of all arrays of launches. found: {(file, line, shape, itemsize, name): Use}; shape is () where no other
+    place for its elements can be proposed."""
 
     def __init__(self):
         self.found: dict[tuple, Use] = {}
@@ -61,8 +65,6 @@ class Uses:
         """What one launch of a kernel did."""
         total = sum(array.bytes for array in trace.arrays)
         for array in trace.arrays:
-            if not array.shape or array.whole or array.bytes % prod(array.shape):
-                continue
             use = self._use(array)
             use.beside = max(use.beside, total - array.bytes)
             use.kernels[kernel] = None
@@ -77,5 +79,7 @@ class Uses:
                     use.others += patterns.others
 
     def _use(self, array):
-        key = array.file, array.line, array.shape, array.bytes // prod(array.shape), array.name
-        return self.found.setdefault(key, Use(*key))
+        known = array.shape and not array.untold and not array.bytes % prod(array.shape)
+        shape = array.shape if known else ()
+        key = array.file, array.line, shape, array.bytes // prod(shape) if known else 1, array.name
+        return self.found.setdefault(key, Use(*key, untold="" if known else array.untold or UNKNOWN))

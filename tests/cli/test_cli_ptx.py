@@ -246,7 +246,7 @@ def test_ptx_that_names_no_lines_is_told_what_an_edit_needs(capsys, folder):
 
 
 def test_excess_of_arrays_that_are_not_declared_in_sight_is_told_to_get_no_edit(capsys, folder):
-    sentence = "no edit is proposed: the excess is of copies by cp.async, in dynamic shared memory"
+    sentence = "excess 3968 of tile; no edit is proposed: its source is not at hand"
     assert sentence not in printed(capsys, *TRANSPOSED)
     (folder / "transpose.cu").unlink()
     assert sentence in printed(capsys, *TRANSPOSED)

@@ -13,6 +13,7 @@ import simlayout as sl
 from simlayout.machine.ptx.declared.cxx_declarations import declarations, symbol_name
 from simlayout.machine.ptx.declared.declarations import NoEdit, replaced
 from simlayout.programs.mend import mends
+from simlayout.programs.report import mend_lines
 from simlayout.programs.uses import Uses
 
 ROWS = """
@@ -58,7 +59,30 @@ __global__ void product(const half *a, float *c)
     wmma::store_matrix_sync(c, d, 16, wmma::mem_row_major);
 }
 """
-
+JOINED = """
+__global__ void halves(int *x)
+{
+    __shared__ int s[1024];
+    int t = threadIdx.x;
+    s[2 * t] = x[2 * t];
+    s[2 * t + 1] = x[2 * t + 1];
+    __syncthreads();
+    for (int k = 0; k < 5; ++k) s[32 * (t % 32) + t / 32 + 16 * (k & 1)] += k;
+    __syncthreads();
+    x[2 * t] = s[2 * t] + s[2 * t + 1];
+}
+"""
+PIECES = """
+__global__ void turned(const float *x, float *y)
+{
+    __shared__ float s[32 * 32];
+    int t = threadIdx.x;
+    for (int i = 4 * t; i < 1024; i += 128)
+        *reinterpret_cast<float4 *>(&s[i]) = *reinterpret_cast<const float4 *>(x + i);
+    __syncthreads();
+    for (int c = 0; c < 32; c += 4) *(float4 *)(y + 32 * t + c) = *(float4 *)&s[32 * t + c];
+}
+"""
 
 def launched(text, folder, grid, block, *args, shared_bytes=0):
     """(its Mend, the excess of all) of a launch of the kernel of a source."""
@@ -119,12 +143,85 @@ def test_of_two_arrays_on_a_line_each_has_its_edit(tmp_path):
     assert mend.edits[0].after == "__shared__ T u[8], t[ROWS][COLS + 1];  // walked along"
 
 
+@needs_nvcc
+def test_pieces_that_the_compiler_makes_of_elements_bind_no_edit_and_those_that_are_made_apart_save_nothing(tmp_path):
+    x = np.random.default_rng(0).integers(0, 99, 1024).astype(np.int32)
+    y, again = x.copy(), x.copy()
+    mend, before = launched(JOINED, tmp_path, 1, 512, y)
+    assert (mend.excess, mend.edits[1].after) == (before, "s[(2 * t) + (2 * t) / 32] = x[2 * t];")
+    _, after = launched(replaced(JOINED, mend.replacements), tmp_path, 1, 512, again)
+    assert after == mend.left < before / 4 and (again == y).all()
+
+
+@needs_nvcc
+def test_an_array_of_one_dimension_whose_pieces_are_taken_at_once_is_skewed_by_whole_pieces(tmp_path):
+    x = np.random.default_rng(0).random(1024, np.float32)
+    y, again = np.zeros(1024, np.float32), np.zeros(1024, np.float32)
+    mend, before = launched(PIECES, tmp_path, 1, 32, x, y)
+    assert (mend.excess, mend.left, mend.bytes) == (before, 0, 16 * 31)
+    assert mend.edits[0].after == "__shared__ float s[32 * 32 + 124];" and "&s[i + i / 32 * 4]" in mend.edits[1].after
+    assert launched(replaced(PIECES, mend.replacements), tmp_path, 1, 32, x, again) == (None, 0) and (again == y).all()
+
+
+@needs_nvcc
+def test_where_an_edit_would_help_and_cannot_be_written_both_are_told(tmp_path):
+    text = PIECES.replace("int t =", "const float *rows = s; int t =").replace("&s[32 *", "&rows[32 *")
+    mend, before = launched(text, tmp_path, 1, 32, np.zeros(1024, np.float32), np.zeros(1024, np.float32))
+    assert not mend.edits and mend.excess == before > 0
+    assert mend.why == "4 elements more after every 32 would leave 0, but s is used as a whole on line 5"
+
+
+@needs_nvcc
+@pytest.mark.parametrize("cleared, told", [
+    ("(&h[0][0])[i] = 0", "right if what uses the address on line 5 stays in its row"), ("h[i / 8][i % 8] = 0", "")])
+def test_an_address_that_may_reach_over_the_rows_is_named_behind_an_edit_that_makes_them_longer(tmp_path, cleared, told):
+    text = f"""
+__global__ void counts(const int *x, int *y)
+{{
+    __shared__ int h[64][8];
+    for (int i = threadIdx.x; i < 512; i += 32) {cleared};
+    __syncwarp();
+    for (int i = threadIdx.x; i < 256; i += 32) atomicAdd(&h[x[i]][i & 7], 1);
+    __syncwarp();
+    for (int w = 0; w < 8; ++w) y[threadIdx.x] += h[2 * threadIdx.x][w];
+}}
+"""
+    mend, _ = launched(text, tmp_path, 1, 32, np.arange(256, dtype=np.int32) % 32, np.zeros(32, np.int32))
+    assert mend.why == told and (bool(told) == any("[8 + " in e.after for e in mend.edits))
+
+
+@needs_nvcc
+@pytest.mark.parametrize("declared, told", [
+    ("TILE(float, t)", "no line of the source declares it"),
+    ("__shared__ Pair t[sizeof(int) * 8][sizeof(int) * 8]",
+     "its size on line 6 is not plain: [sizeof(int) * 8][sizeof(int) * 8]")])
+def test_an_array_whose_shape_is_not_read_is_named_with_the_reason(tmp_path, declared, told):
+    text = f"""
+#define TILE(type, name) __shared__ type name[32][32]
+typedef float Pair;
+__global__ void turned(const float *x, float *y)
+{{
+    {declared};
+    for (int i = 0; i < 32; ++i) t[i][threadIdx.x] = x[32 * i + threadIdx.x];
+    __syncwarp();
+    for (int i = 0; i < 32; ++i) y[32 * i + threadIdx.x] = t[threadIdx.x][i];
+}}
+"""
+    mend, before = launched(text, tmp_path, 1, 32, np.zeros(1024, np.float32), np.zeros(1024, np.float32))
+    assert (mend.name, mend.excess, mend.why, mend.edits) == ("t", before, told, ())
+    (line,) = mend_lines(mend)
+    assert line == f"excess {before} of t; no edit is proposed: {told}"
+
+
 # ---- what is read ------------------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("declared, nbytes, shape", [
     ("__shared__ float t[8][4];", 128, (8, 4)),
     ("#define N 8\n#define M (N / 2)\n__shared__ float t[N][M + 1];", 160, (8, 5)),
     ("constexpr int N = 1 << 4;\n__shared__ double a[2], t[N];", 128, (16,)),
+    ("constexpr int M = 4, N = M * 2;\n__shared__ Pair t[N][M];", 256, (8, 4)),
+    ("enum Sizes : int { N = 8, ROWS = N / 2, REST };\n__shared__ Pair t[ROWS][N];", 256, (4, 8)),
+    ("void f(const int N = 4, int M = 3);\n__shared__ Pair t[N];", 64, ()),
     ("static const unsigned N = 8u;\nstatic __shared__ __align__(16) half t[N][2 * N];", 256, (8, 16)),
     ("extern __shared__ unsigned long long t[];", 64, (8,)),
     ("__shared__ Pair t[4][2];", 96, (4, 2)),                    # of a type that is not known: 12 bytes each

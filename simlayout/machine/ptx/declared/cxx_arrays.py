@@ -16,6 +16,8 @@ from simlayout.machine.ptx.syntax import Instruction, Integer
 _WHOLE = {"wgmma", "tcgen05", "cp.async.bulk", "cp.reduce"}
 """What takes a tile of shared memory by its address: its rows lie as the instruction wants them."""
 
+WHOLE = "wgmma or TMA takes tiles of it as they are"
+
 COPIES = "copies by cp.async are not in these numbers"
 
 MATRIX_ROW = 16
@@ -51,12 +53,20 @@ def cxx_arrays(entry: Any, trace: Trace | None, dynamic_bytes: int) -> tuple[Sha
     for symbol, (offset, nbytes) in placed.items():
         file, declared = _declared(symbol_name(symbol), executed)
         shape = declared.shape(nbytes, _arguments(entry.called)) if declared is not None else ()
-        made.append(SharedArray(symbol, offset, nbytes))
+        made.append(SharedArray(symbol, offset, nbytes, untold=WHOLE * whole or _untold(declared, executed)))
         if declared is not None and shape:
             aligned = max([copied, *_widths(offset, nbytes, trace, instructions)])
             unseen = COPIES if copied > 1 else ""
-            made[-1] = SharedArray(symbol, offset, nbytes, file, declared.line, shape, aligned, unseen, whole)
+            made[-1] = SharedArray(symbol, offset, nbytes, file, declared.line, shape, aligned, unseen, WHOLE * whole)
     return tuple(made)
+
+
+def _untold(declared, executed):
+    """Why the shape of an array is not known."""
+    if declared is not None:
+        return f"its size on line {declared.line} is not plain: {''.join(f'[{n}]' for n in declared.dimensions)}"
+    at_hand = any(line_text(file, min(lines)) for file, lines in executed.items())
+    return "no line of the source declares it" if at_hand else "its source is not at hand"
 
 
 def _instructions(entry) -> Iterator[Instruction]:

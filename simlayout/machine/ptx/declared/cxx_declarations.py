@@ -19,7 +19,10 @@ _QUALIFIERS = re.compile(r"\b(?:__align__|alignas)\s*\([^()]*\)|\b(?:const|volat
 _UNREAD = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])+'", re.DOTALL)
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _NAMED = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([^\n]+)$|"
-                    r"\b(?:constexpr|const)\s[\w\s:]*?\b(\w+)\s*=\s*([^;{}]+);", re.MULTILINE)
+                    r"\b(?:constexpr|const)\s[\w\s:]*?\b(\w+\s*=[^;{}]+);|"
+                    r"\benum\b[\w\s:]*\{([^{};]*)\}", re.MULTILINE)
+"""A macro and its text; constants, or those of an enum, each with what it is set to."""
+
 _STATEMENT = re.compile(r"__shared__\b([^;{}]*);")
 _DECLARATOR = re.compile(r"\b([A-Za-z_]\w*)\s*((?:\[[^\[\]]*\]\s*)+)(?=[,=]|\Z)")
 _TEMPLATE = re.compile(r"\btemplate\s*<([^<>{};]*)>")
@@ -27,6 +30,11 @@ _MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+\w+(\([^()]*\))?((?:\\\n|.)*)$",
 _NO_TYPES = {"return", "else", "do", "case", "throw", "sizeof"}
 _ADDRESS = re.compile(r"(?:(?:^|[^\w)\]&\s]|\*\s*\)|\breturn)\s*)&$")
 _KEPT = re.compile(r"[^=!<>]=\s*(?:\([^()]*\)\s*|\w+_cast\s*<[^<>]*>\s*\(\s*)?&\s*$")
+_CAST = re.compile(r"_cast\s*<|\(\s*(?:const\s+)?[\w:]+(?:\s*<[^<>]*>)?(?:\s+const)?\s*[*&]+\s*(?:const\s*)?\)")
+_PIECE = re.compile(r"(?:\*\s*(?:reinterpret_cast\s*<[^<>]*\*\s*>\s*\(|\(?\s*\([^()]*\*\s*\))|"
+                    r"\b__pipeline_memcpy_async\s*\()\s*&$")
+"""What takes a piece of several elements by the address of the first, and goes no further."""
+
 _DOES_MORE = re.compile(r"\+\+|--|(?<![=!<>])=(?!=)|<<=|>>=|\batomic")
 
 
@@ -120,8 +128,16 @@ class CxxDeclaration:
             before = self._text[self.body[0]:spans[0][0] - 1].rstrip().removesuffix(self.name)
             if _KEPT.search(before):
                 yield f"a pitch that is computed from the address on line {self._line(spans[0][0])} grows too"
+            elif _ADDRESS.search(before) and self._may_leave_its_row(spans):
+                yield f"right if what uses the address on line {self._line(spans[0][0])} stays in its row"
             elif 0 < dim == len(spans) - 1 and [self._is_below(span, 1 << 30) for span in spans] == [True] * dim + [False]:
                 yield f"right if the index on line {self._line(spans[0][0])} stays in its row"
+
+    def _may_leave_its_row(self, spans):
+        """Whether an address may be taken for that of many rows: the first element's, or one that is indexed or added to."""
+        begin, end = self._at_statement(spans[0][0]), spans[-1][1] + 1
+        first = all(self._is_below(span, 1) for span in spans) and "_matrix_sync" not in self._text[begin:end]
+        return first or re.match(r"\s*\)\s*[\[+-]|\s*\+", self._text[end:]) is not None
 
     def swizzled(self, shape: tuple[int, ...], shift: int) -> tuple[Replacement, ...]:
         """All last indices x as x ^ (y >> shift), y the index before it, cut to the last dimension."""
@@ -134,11 +150,22 @@ class CxxDeclaration:
             made.append(Replacement(*x, f"{self._operand(x)} ^ {row}{cut}"))
         return tuple(made)
 
-    def skewed(self, shape: tuple[int, ...], every: int) -> tuple[Replacement, ...]:
-        """All indices i of an array with one dimension as i + i / every, and as many elements as that needs."""
-        made = [Replacement(*i, f"{self._operand(i)} + {self._operand(i)} / {every}") for i, in self._moved(1, slice(1))
-                if not self._is_below(i, every)]
-        return (*self.padded(shape, 0, (shape[0] - 1) // every), *made)
+    def skewed(self, shape: tuple[int, ...], every: int, more: int = 1) -> tuple[Replacement, ...]:
+        """All indices i of an array with one dimension as i + i / every * more, and as many elements as that needs. Of a
+        piece of `more` elements that is taken at once the first one moves."""
+        times = f" * {more}" if more > 1 else ""
+        made = [Replacement(*i, f"{self._operand(i)} + {self._operand(i)} / {every}{times}")
+                for i, in self._moved(1, slice(1), more > 1) if not self._is_below(i, every)]
+        return (*self.padded(shape, 0, (shape[0] - 1) // every * more), *made)
+
+    def by_elements(self, shape: tuple[int, ...]) -> bool:
+        """Whether the source takes one element at a time, so that each may lie anywhere: then accesses of several are the
+        compiler's, which knows how they lie. A cast anywhere in the file may be one of pieces, as those of macros are."""
+        try:
+            self._moved(len(shape), slice(0))
+        except NoEdit:
+            return False
+        return not _CAST.search(self._text)
 
     # ---- parts ---------------------------------------------------------------------------------------------------
 
@@ -146,7 +173,7 @@ class CxxDeclaration:
         """{name: text} of macros and constants ahead of it, and of the template's parameters."""
         names = {}
         for found in _NAMED.finditer(self._text, 0, self._at):
-            names[found[1] or found[3]] = (found[2] or found[4]).strip()
+            names.update([(found[1], found[2].strip())] if found[1] else _constants(found[3] or found[4]))
         templates = list(_TEMPLATE.finditer(self._text, 0, self.body[0]))
         if templates and arguments:
             parameters = [one.split("=")[0].split() for one in templates[-1][1].split(",")]
@@ -169,9 +196,9 @@ class CxxDeclaration:
             made.append(spans)
         return made
 
-    def _moved(self, dimensions: int, twice: slice) -> list[list[tuple[int, int]]]:
-        """The same, of uses whose elements may move each by itself. twice: which indices an edit has twice. Raises NoEdit
-        where an edit of the indices would miss some elements, or would not be all that it changes."""
+    def _moved(self, dimensions: int, twice: slice, pieces: bool = False) -> list[list[tuple[int, int]]]:
+        """The same, of uses whose elements may move each by itself, or in whole pieces. twice: which indices an edit has
+        twice. Raises NoEdit where an edit of the indices would miss some elements, or would not be all that it changes."""
         for found in _MACRO.finditer(self._text, 0, self.body[0]):
             if self._names_it(found[2]) and not self._names_it(found[1] or ""):
                 raise NoEdit(f"the macro on line {self._line(found.start(1))} uses {self.name}")
@@ -182,7 +209,8 @@ class CxxDeclaration:
             word = re.search(r"\b[A-Za-z_]\w*$", before)
             if word and word[0] not in _NO_TYPES:
                 raise NoEdit(f"{self.name} is declared again on line {line}")
-            if _ADDRESS.search(before) and not re.search(r"\batomic\w+\s*\(\s*&$", before):
+            if _ADDRESS.search(before) and not re.search(r"\batomic\w+\s*\(\s*&$", before) and not (
+                    pieces and _PIECE.search(before)):
                 raise NoEdit(f"the address of an element of {self.name} is taken on line {line}")
             if any(_DOES_MORE.search(self._text, *span) for span in spans[twice]):
                 raise NoEdit(f"an index of {self.name} on line {line} does more than to give a number")
@@ -192,6 +220,10 @@ class CxxDeclaration:
 
     def _names_it(self, text):
         return re.search(rf"\b{re.escape(self.name)}\b", text)
+
+    def _at_statement(self, at):
+        """Where the statement around a place begins."""
+        return max(self._text.rfind(mark, 0, at) for mark in ";{}") + 1
 
     def _line(self, at):
         return self._text.count("\n", 0, at) + 1
@@ -216,6 +248,26 @@ def declarations(source: str) -> list[CxxDeclaration]:
     text = blanked(source)
     return [CxxDeclaration(source, text, statement, one) for statement in _STATEMENT.finditer(text)
             for one in _DECLARATOR.finditer(statement[1])]
+
+
+def _constants(text):
+    """(name, text) of each constant that is set in what a declaration, or an enum, has.
+
+    >>> list(_constants("BINS = f(1, 2), WARPS = 8")), list(_constants("n = 4, int k = 3)")), list(_constants("A, B = 2"))
+    ([('BINS', 'f(1, 2)'), ('WARPS', '8')], [], [('B', '2')])
+    """
+    parts, depth = [""], 0
+    for one in text:
+        depth += (one in "([{") - (one in ")]}")
+        if depth < 0:                                    # the default of a parameter is no constant
+            return
+        if one == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += one
+    for part in parts:
+        if found := re.fullmatch(r"\s*(\w+)\s*=\s*(.*?)\s*", part, re.DOTALL):
+            yield found[1], found[2]
 
 
 def _first(declared):

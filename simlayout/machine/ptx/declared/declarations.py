@@ -98,11 +98,16 @@ class Declaration:
             made.append(self._in_place_of(index.elts[-1], f"{x} ^ {row}{cut}"))
         return tuple(made)
 
-    def skewed(self, shape: tuple[int, ...], every: int) -> tuple[Replacement, ...]:
-        """All indices i of an array with one dimension as i + i // every, and as many elements as that needs."""
-        made = [self._in_place_of(index, f"{self._operand(index)} + {self._operand(index)} // {every}")
+    def skewed(self, shape: tuple[int, ...], every: int, more: int = 1) -> tuple[Replacement, ...]:
+        """All indices i of an array with one dimension as i + i // every * more, and as many elements as that needs."""
+        times = f" * {more}" if more > 1 else ""
+        made = [self._in_place_of(index, f"{self._operand(index)} + {self._operand(index)} // {every}{times}")
                 for index in self._indices(1) if not _is_below(index, every)]
-        return (*self.padded(shape, 0, (shape[0] - 1) // every), *made)
+        return (*self.padded(shape, 0, (shape[0] - 1) // every * more), *made)
+
+    def by_elements(self, shape: tuple[int, ...]) -> bool:
+        """Whether the source takes one element at a time, as it always does in Numba."""
+        return True
 
     # ---- parts ---------------------------------------------------------------------------------------------------
 

@@ -23,7 +23,7 @@ class SharedArray:
     """An array in shared memory: its PTX symbol, where it begins, in bytes, and how many they are; file, line and shape (of
     elements) that its source declares, "", 0 and () where nothing tells them; aligned: bytes at whose multiples its rows
     have to begin, because instructions of that width access them; unseen: what is not among the accesses that a Trace keeps
-    addresses of, as words; whole: whether instructions may take tiles of it as they are, so that no element can move."""
+    addresses of, as words; untold: why no other place for its elements can be proposed, "" where one can."""
 
     symbol: str
     offset: int
@@ -33,7 +33,7 @@ class SharedArray:
     shape: tuple[int, ...] = ()
     aligned: int = 1
     unseen: str = ""
-    whole: bool = False
+    untold: str = ""
 
     @property
     def name(self) -> str:
