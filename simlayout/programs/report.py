@@ -258,7 +258,7 @@ def _kernel(kernel):
     for hazard in kernel.hazards[:MOST_NAMED]:
         yield f"  hazard: {hazard.times}{hazard}"
     if len(kernel.hazards) > MOST_NAMED:
-        yield f"  and {len(kernel.hazards) - MOST_NAMED} more hazards"
+        yield f"  and {counted(len(kernel.hazards) - MOST_NAMED, 'more hazard')}"
 
 
 def shown_path(file: str) -> str:

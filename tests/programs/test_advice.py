@@ -29,6 +29,21 @@ def test_a_barrier_that_some_warps_do_not_come_to_is_named(block, who, they):
     assert told == {f"let {who} come to the cuda.syncthreads() of test_advice.py:{line}, which {they} ended without"}
 
 
+def test_what_an_atomic_and_a_store_do_without_a_barrier_is_told_once_although_it_reads_and_writes():
+    @cuda.jit
+    def most(x, total):
+        s = cuda.shared.array(2, "int32")
+        t = cuda.threadIdx.x
+        if t > 93:
+            s[t - 94] = 0
+        cuda.atomic.max(s, t % 2, x[t])
+        cuda.syncthreads()
+        total[t % 2] = s[t % 2]
+
+    found = sl.simulate(most, hazards="report")[1, 96](np.arange(96), np.zeros(2, np.int32)).hazards
+    assert len(found) == 2 and {hazard.kind for hazard in found} > {"lane race"}
+
+
 def test_a_count_without_an_atomic_is_to_become_one():
     @cuda.jit
     def counted(x, total):

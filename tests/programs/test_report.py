@@ -162,6 +162,20 @@ def test_what_numba_does_to_note_an_exception_is_no_line_of_the_report():
     assert "<text>" not in text(report) and "source[0] < 0" in text(report)
 
 
+def test_dynamic_shared_memory_gets_no_edit_and_is_called_so():
+    def turned(a, out):
+        s = cuda.shared.array(0, "float32")
+        x, y = cuda.threadIdx.x, cuda.threadIdx.y
+        s[y * 32 + x] = a[y, x]
+        cuda.syncthreads()
+        out[y, x] = s[x * 32 + y]
+
+    report = Report("sm_90", hazards=False)
+    arrays = np.zeros((2, 32, 32), np.float32)
+    sl.simulate(cuda.jit(turned), hazards="off", told=report.add)[1, (32, 32), 0, 4096](*arrays)
+    assert "excess 992 of dynamic shared memory; no edit is proposed: its shape is in the index expressions" in text(report)
+
+
 def test_lines_of_a_library_come_behind_the_users_and_are_not_blamed():
     from numba.cuda import random
 

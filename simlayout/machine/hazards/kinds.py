@@ -203,6 +203,14 @@ def _told(kind, first, second, flag=None):
     return sentence, fix
 
 
+def _pair(fault):
+    """What two places do, in any order, where one of them is an atomic of shared memory; None of other Hazards."""
+    if fault.kind not in ORDERED - {"lane race"}:
+        return None
+    places = {(p.file, p.line, p.callers, p.instruction) for p in (fault.first, fault.second)}
+    return frozenset(places) if any(one[-1].startswith(("atom", "red")) for one in places) else None
+
+
 def _one_line(kind, first, second):
     """Whether one line does both, and, unless that is to write, reads as well as writes; of shared memory in one CTA."""
     same = (first.file, first.line, first.callers) == (second.file, second.line, second.callers)
@@ -238,14 +246,20 @@ def place_of(file, line, callers=()):
 
 
 def called(callers):
-    """The calls that lead to a line, as the text that follows it: the innermost two, and the outermost, which the kernel
-    itself makes.
+    """The calls that lead to a line, as the text that follows it: of more than three the outermost, which the kernel itself
+    makes, those next to it in its file, and the innermost.
 
     >>> called(()), called([("a.h", 1), ("b.h", 2), ("c.h", 3), ("kernel.cu", 4)])
     ('', ', called at a.h:1, called at b.h:2, ... called at kernel.cu:4')
+    >>> called([("a.h", 1), ("b.h", 2), ("kernel.cu", 3), ("kernel.cu", 4)])
+    ', called at a.h:1, ... called at kernel.cu:3, called at kernel.cu:4'
     """
     texts = [f", called at {basename(file)}:{line}" for file, line in callers]
-    return "".join(texts if len(texts) < 4 else [*texts[:2], texts[-1].replace(",", ", ...", 1)])
+    if len(texts) < 4:
+        return "".join(texts)
+    own = next((n for n, (file, _) in enumerate(reversed(callers)) if file != callers[-1][0]), len(callers))
+    last = texts[-min(own, 2):]
+    return "".join([*texts[:3 - len(last)], last[0].replace(",", ", ...", 1), *last[1:]])
 
 
 def calls_of(caller):
@@ -314,8 +328,11 @@ class HazardLog:
 
     def hazards(self):
         """The Hazards found, in the order in which they were found first. Where a warp missed a barrier, that is the advice:
-        it is known only later."""
-        return tuple(map(self._with_missed, self._found.values()))
+        it is known only later. What an atomic and another access do is told once, though an atomic reads as it writes."""
+        once: dict = {}
+        for key, fault in self._found.items():
+            once.setdefault(_pair(fault) or key, fault)
+        return tuple(map(self._with_missed, once.values()))
 
     def _with_missed(self, fault):
         places = [p for p in (fault.first, fault.second) if p is not None and (p.cta, p.warp) in self._missed]

@@ -10,7 +10,7 @@ from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.engine.listing import line_text
 from simlayout.machine.engine.trace import Trace
 from simlayout.machine.ptx.declared.cxx_declarations import CxxDeclaration, declarations, symbol_name
-from simlayout.machine.ptx.declared.shared_arrays import SharedArray
+from simlayout.machine.ptx.declared.shared_arrays import DYNAMIC, SharedArray
 from simlayout.machine.ptx.syntax import Instruction, Integer
 
 _WHOLE = {"wgmma", "tcgen05", "cp.async.bulk", "cp.reduce"}
@@ -53,7 +53,8 @@ def cxx_arrays(entry: Any, trace: Trace | None, dynamic_bytes: int) -> tuple[Sha
     for symbol, (offset, nbytes) in placed.items():
         file, declared = _declared(symbol_name(symbol), executed)
         shape = declared.shape(nbytes, _arguments(entry.called)) if declared is not None else ()
-        made.append(SharedArray(symbol, offset, nbytes, untold=WHOLE * whole or _untold(declared, executed)))
+        untold = WHOLE * whole or _untold(declared, executed, symbol in extern)
+        made.append(SharedArray(symbol, offset, nbytes, untold=untold))
         if declared is not None and shape:
             aligned = max([copied, *_widths(offset, nbytes, trace, instructions)])
             unseen = COPIES if copied > 1 else ""
@@ -61,10 +62,12 @@ def cxx_arrays(entry: Any, trace: Trace | None, dynamic_bytes: int) -> tuple[Sha
     return tuple(made)
 
 
-def _untold(declared, executed):
+def _untold(declared, executed, dynamic):
     """Why the shape of an array is not known."""
     if declared is not None:
         return f"its size on line {declared.line} is not plain: {''.join(f'[{n}]' for n in declared.dimensions)}"
+    if dynamic:
+        return DYNAMIC
     at_hand = any(line_text(file, min(lines)) for file, lines in executed.items())
     return "no line of the source declares it" if at_hand else "its source is not at hand"
 

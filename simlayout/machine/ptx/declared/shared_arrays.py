@@ -17,6 +17,9 @@ from simlayout.machine.ptx.declared.cxx_declarations import CxxDeclaration, decl
 from simlayout.machine.ptx.declared.declarations import Declaration, NoEdit
 from simlayout.wording import counted
 
+DYNAMIC = "its shape is in the index expressions"
+"""Why nothing can be proposed for dynamic shared memory that no line declares as an array."""
+
 
 @dataclass(frozen=True)
 class SharedArray:
@@ -38,6 +41,8 @@ class SharedArray:
     @property
     def name(self) -> str:
         """As CUDA C++ declares it, "" in Python, where a line declares one array."""
+        if self.untold == DYNAMIC:
+            return "dynamic shared memory"
         return "" if self.file.endswith(".py") else symbol_name(self.symbol)
 
 
