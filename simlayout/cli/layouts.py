@@ -15,6 +15,7 @@ from simlayout.hardware.banks.phases import phases
 from simlayout.hardware.banks.retries import rounds
 from simlayout.hardware.tables.arch import widest_load
 from simlayout.proofs import verify
+from simlayout.proofs.access import at_loops
 from simlayout.testing.written import test_source
 from simlayout.wording import counted, plural
 
@@ -165,8 +166,7 @@ def first_conflict(access, analysis):
         return None
     retries = access.row.rule == "retry"                 # it has rounds, no phases, and even one is more than the ideal
     index = int((analysis.excess if retries else analysis.excess > 0).argmax())
-    loops = [f"{name} = {v}" for name, v in access.point(index, 0).items() if name != "tid"]
-    where = f"instruction {index}" + (f" ({', '.join(loops)})" if loops else "")
+    where = f"instruction {index}{at_loops(access, index)}"
     if retries:
         return f"{where}: {_rounds(analysis, index)}"
     phase, ideal = max(phases(analysis, index), key=lambda p: p.wavefronts), int(analysis.ideal[index])
@@ -261,6 +261,6 @@ def _without_conflicts(access, arch):
         verify(demanding, arch=arch)
     except VerificationError as error:
         reason = str(error).splitlines()[0].split("; try")[0]
-        raise VerificationError(f"{reason}; try a swizzle, padding or rotation, or give --allow-conflicts",
+        raise VerificationError(f"{reason}; `simlayout search` finds a layout without, and --allow-conflicts emits this one",
                                 error.counterexample) from None
     return demanding

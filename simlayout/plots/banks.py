@@ -29,6 +29,7 @@ from simlayout.plots.style import (
     wrapped,
 )
 from simlayout.proofs import Access
+from simlayout.proofs.access import at_loops
 from simlayout.wording import counted, ranges, tile_name
 
 TOTAL = 10                                  # points
@@ -300,7 +301,7 @@ def _draw_banks(request):
     index = request.options.index[0]
     access, analysis = request.access()
     what, *lanes = named(access).split("\n")
-    title = "\n".join([f"{what}, instruction {index} of {len(analysis)}", *lanes])
+    title = "\n".join([f"{what}, instruction {index} of {len(analysis)}{at_loops(access, index)}", *lanes])
     return banks(analysis, index, title=title), counts(analysis, index)
 
 

@@ -310,3 +310,13 @@ def _joined(tables, shape):
     if isinstance(tables[0], tuple):
         return tuple(_joined(list(parts), shape) for parts in zip(*tables, strict=True))
     return np.concatenate([table.reshape(-1) for table in tables]).reshape(shape)
+
+
+def at_loops(access: Access, row: int) -> str:
+    """Behind the number of an instruction, the values of the loops around it: " (k = 1)"; "" where there are none.
+
+    >>> at_loops(Access("column", "ld.shared.b32", "(32,32):(32,1)", lambda tid, k: (tid, k), {"tid": 32, "k": 2}, "f32"), 1)
+    ' (k = 1)'
+    """
+    loops = [f"{name} = {value}" for name, value in access.point(row, 0).items() if name != "tid"]
+    return f" ({', '.join(loops)})" if loops else ""

@@ -84,6 +84,7 @@ def chosen(trace: Trace, lines: Line | Iterable[Line] | None) -> list[SourceLine
     every = [line for line in trace.source_lines() if line.instructions]
     if lines is None:
         return every
+    __tracebackhide__ = True                             # a wrong line is a fault of the test
     given: list
     try:
         given = [lines] if isinstance(lines, Integral | str) else list(lines)     # type: ignore[arg-type]
@@ -118,8 +119,9 @@ def _missing(trace, every, wanted):
     executed = [line for line in trace.source_lines() if _is(line, wanted)]
     if executed:
         return f"line {wanted!r} was executed and does not access shared memory"
-    known = ", ".join(f"{basename(line.file)}:{line.line}" for line in every)
-    return f"no line {wanted!r} in this trace; shared memory is accessed on {known or 'none'}"
+    places = [f"{basename(line.file)}:{line.line}" for line in every]
+    shown = "".join(f"\n  {place}  {line.source.strip()}".rstrip() for place, line in zip(places, every))
+    return f"no line {wanted!r} in this trace; shared memory is accessed on {', '.join(places) or 'none'}{shown}"
 
 
 def _told(claim, trace, lines):

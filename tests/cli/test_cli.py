@@ -163,7 +163,7 @@ def test_lanes_and_domain_name_any_other_access(capsys):
     (["plot", TILE], "-o/--output"),
     (["plot", TILE, "-o", "x.pdf"], ".svg or .png"),
     (["plot", TILE, "-o", "/no/such/folder/x.svg"], "cannot write"),
-    (["emit", TILE], "give --allow-conflicts"),
+    (["emit", TILE], "`simlayout search` finds a layout without, and --allow-conflicts emits this one"),
     (["emit", TILE, "--unit", "bits"], "invalid choice"),
     (["emit", "(16,16):(0,1)", "--allow-conflicts"], "not one-to-one"),
     (["gemm", "--kernel", "nope"], "unknown kernel 'nope'; known: mma_base"),

@@ -316,6 +316,13 @@ def test_the_explanation_names_banks_words_and_lanes():
     assert "banks 0-3: words 0-3 (lane 0), words 32-35 (lane 1)" in analyze("ldmatrix.x1", 128 * (LANE % 8)).explain()
 
 
+def test_the_explanation_of_lanes_without_conflicts_says_how_their_words_lie():
+    for name, addresses, told in (
+            ("ld.shared.b32", 4 * LANE, "32 words in 32 banks"), ("ld.shared.b8", LANE, "8 words in 8 banks"),
+            ("ld.shared.b32", 0 * LANE, "1 word in 1 bank"), ("ld.shared.b128", 16 * LANE, "32 words in 32 banks")):
+        assert f"1 wavefront: {told}" in analyze(name, addresses).explain()
+
+
 def test_the_explanation_names_the_lanes_that_part_the_pairs():
     addresses = 8 * (LANE // 2)
     assert "  paired: " in analyze("ld.shared.b64", addresses).explain()

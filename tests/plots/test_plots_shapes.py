@@ -8,6 +8,7 @@ from readable import texts
 
 import simlayout as sl
 from simlayout.algebra.notation import in_two_modes
+from simlayout.cli import main
 from simlayout.hardware.banks.phases import phases
 from simlayout.plots import (
     access,
@@ -57,6 +58,12 @@ def test_a_title_gives_every_part_of_the_coordinate_that_a_lane_gives():
     assert named(deep).endswith("lane tid: (tid // 16, (tid // 4) % 4, tid % 4, k)")
     assert named(ACCESSES["nested"]).endswith("row (tid % 4, tid // 4), column 5")
     assert named(ACCESSES["1-D, every eighth"]).endswith("lane tid: column 8*tid")
+
+
+def test_the_title_of_one_instruction_says_where_in_the_loops_it_is(tmp_path):
+    given = ["plot", "(32,32):(33,1)", "--dtype", "f32", "--op", "ld.shared.b32", "--lanes", "tid, 2*i + k", "--domain"]
+    assert main([*given, "i=16", "k=2", "--index", "3", "-o", str(tmp_path / "a.svg")]) == 0
+    assert "instruction 3 of 32 (i = 1, k = 1)" in (tmp_path / "a.svg").read_text()
 
 
 def test_a_title_says_products_quotients_and_remainders_not_shifts_and_masks():

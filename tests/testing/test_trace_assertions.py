@@ -79,7 +79,8 @@ def test_hazards_are_listed_with_both_lines_and_what_to_do(source):
 
 
 @pytest.mark.parametrize("lines, message", [
-    (99, "no line 99 in this trace; shared memory is accessed on kernels.py:2, kernels.py:3"),
+    (99, "no line 99 in this trace; shared memory is accessed on kernels.py:2, kernels.py:3\n"
+         f"  kernels.py:2  {SOURCE[1].strip()}\n  kernels.py:3  {SOURCE[2].strip()}"),
     ("other.py:2", "no line 'other.py:2'"), ("nels.py:2", "no line 'nels.py:2'"), ("", "no line ''"),
     (1, "line 1 was executed and does not access shared memory"), ("def kernel", "does not access shared memory"),
     ([], "no lines are given"), ([2, 99], "no line 99"),

@@ -202,13 +202,24 @@ def _group(row, title, addresses, lanes, called):
     most = max(cost.values())
     lines = [f"  {title}{counted(most * row.times, called)}"]
     if most == 1:
-        return lines
+        return [f"{lines[0]}: {_apart(row, held)}"]
     full = sorted(bank for bank in cost if cost[bank] == most)
     for bank in full[:_SHOWN_BANKS]:
         lines += _wrapped(_bank(row, bank, held[bank]), 4)
     if len(full) > _SHOWN_BANKS:
         lines += _wrapped(f"and as full: {', '.join(_wide('bank', row, b) for b in full[_SHOWN_BANKS:])}", 4)
     return lines
+
+
+def _apart(row, held):
+    """Of a lane group without conflicts how its words lie: "32 words in 32 banks".
+
+    >>> from simlayout.hardware import analyze
+    >>> print(analyze("ld.shared.b32", [4 * (lane % 3) for lane in range(32)]).explain().splitlines()[1])
+      phase 0, lanes 0-31: 1 wavefront: 3 words in 3 banks
+    """
+    words = max(row.bytes // model.WORD_BYTES, 1) * len(held)       # a word for each bank
+    return f"{counted(words, 'word')} in {counted(words, 'bank')}"
 
 
 def _words_by_bank(row, addresses, lanes):
