@@ -164,16 +164,12 @@ def _mend(group, arch):
         grown = max((one.elements(use.shape) - prod(use.shape)) * use.itemsize for use in group)
         return Mend(*about, declaration.name, kernels, now, left, grown, edits(declaration.source, replacements), told,
                     replacements)
-    why = why or f"no padding and no swizzle that was tried{_keeping(aligned, first)} saves {WORTH:.0%} of it"
+    which = f"keeps pieces of {aligned} bytes whole" if aligned > first.itemsize else "was tried"
+    why = why or f"no padding and no swizzle that {which} saves {WORTH:.0%} of it"
     apart = _apart(group, arch)
     if apart <= (1 - WORTH) * now:
         why = f"an array for each part of its elements (the fields of a record) would have {apart}"
     return Mend(*about, declaration.name, kernels, now, now, why="; ".join(filter(None, (why, seen))))
-
-
-def _keeping(aligned, use):
-    """What was tried, where accesses of several elements allow little."""
-    return f", and keeps pieces of {aligned} bytes whole," if aligned > use.itemsize else ""
 
 
 def _apart(group, arch):
