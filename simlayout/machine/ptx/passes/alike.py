@@ -77,6 +77,8 @@ class Alike:
                     for name in several.intersection(defined(one)):
                         kept = frozenset() if one.guard is None else now.get(name, frozenset())
                         now[name] = kept | {(block, id(one))}
+                read = set().union(*(self._flow.live[to] for to in self._flow.after[block]))
+                now = {name: now[name] for name in now.keys() & read}
                 changed |= now != behind.get(block)
                 behind[block] = now
         return found
