@@ -234,9 +234,9 @@ def mapped(operand: Any, kind: type, of: Callable[[Any], Any]) -> Any:
     if isinstance(operand, tuple):
         made = tuple([mapped(each, kind, of) for each in operand])
         return operand if all(map(is_, made, operand)) else made
-    parts = {name: getattr(operand, name) for name in _PARTS.get(type(operand), ())}
-    new = {name: mapped(part, kind, of) for name, part in parts.items()}
-    return operand if all(new[name] is part for name, part in parts.items()) else replace(operand, **new)
+    new = {name: made for name in _PARTS.get(type(operand), ())
+           if (made := mapped(part := getattr(operand, name), kind, of)) is not part}
+    return replace(operand, **new) if new else operand
 
 
 def names_in(operands: Iterable[Any], kind: type) -> list[str]:
