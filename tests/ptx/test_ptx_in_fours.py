@@ -82,7 +82,7 @@ def every(monkeypatch):
     """Lets loops be unrolled where that does not matter."""
     monkeypatch.setattr(Repeated, "matter", property(lambda _: True, lambda *_: None), raising=False)
     monkeypatch.setattr(unrolled, "_may_matter", lambda _: True)
-    monkeypatch.setattr(unrolled, "_matters", lambda *_: True)
+    monkeypatch.setattr(unrolled._Loops, "matters", lambda *_: True)
 
 
 def without_head(found):

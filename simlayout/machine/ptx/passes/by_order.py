@@ -116,7 +116,7 @@ class _Spread:
                 if how := made if one.guard is None else max(before, made):
                     self._how[name] = how
             if one.opcode in ("ret", "exit") and one.guard is not None and under:
-                self._decides([block, *self._flow.after[block]], set(), under)
+                self._decides([block, *self._flow.after[block]], 0, under)
         self._behind[block] = self._how
         last = self._flow.blocks[block][-1] if self._flow.blocks[block] else None
         if last is not None and last.opcode in ("bra", "brx"):
@@ -128,7 +128,7 @@ class _Spread:
         todo, seen = [*ways], set()
         while todo:
             at = todo.pop()
-            if at not in meets and at not in seen:
+            if at not in seen and not meets >> at & 1:
                 seen.add(at)
                 self._under[at] = max(self._under[at], how)
                 todo += self._flow.after[at]

@@ -6,20 +6,26 @@ that leave a loop, or an arm of an `if`, wait for the others where their ways me
 together.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import and_
+from typing import TypeVar
 
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.passes.def_use import defined, registers_read, symbols_used
 
+_Set = TypeVar("_Set", set, int)
+
 
 @dataclass(frozen=True)
 class Flow:
-    """Basic blocks that can be reached, by number. blocks: their statements; before, after: those that lead to each, and to
-    which it leads; order: each comes before those that it leads to, but for the heads of loops around it; loops: as of
-    `in_order`."""
+    """Basic blocks of a function that can be reached, by number. blocks: their statements; before, after: those that lead to
+    each, and to which it leads; order: each comes before those that it leads to, but for the heads of loops around it;
+    loops: as of `in_order`."""
 
+    function: syntax.Function
     blocks: dict[int, tuple[syntax.Instruction, ...]]
     before: dict[int, list[int]]
     after: dict[int, list[int]]
@@ -45,22 +51,52 @@ class Flow:
             for to in after[block]:
                 before[to].append(block)
         blocks = {block: tuple(parts[block]) for block in order}
-        return cls(blocks, before, {block: after[block] for block in order}, order, loops)
+        return cls(function, blocks, before, {block: after[block] for block in order}, order, loops)
 
     @cached_property
     def heads(self) -> set[int]:
         """The first block of each loop."""
         return {loop[0] for loop in self.loops}
 
-    def settled(self, through: Callable[[int, set], set]) -> bool:
+    @cached_property
+    def around(self) -> dict[int, list[list[int]]]:
+        """{the first block of a loop: the loops around that, outer ones first}."""
+        found: dict[int, list[list[int]]] = {}
+        for loop in self.loops:
+            for block in self.heads.intersection(loop[1:]):
+                found.setdefault(block, []).append(loop)
+        return found
+
+    @cached_property
+    def at(self) -> dict[int, int]:
+        """{id of a statement: where it is in the body of the function}."""
+        return {id(one): i for i, one in enumerate(self.function.body or ())}
+
+    @cached_property
+    def definitions(self) -> dict[str, dict[int, list[int]]]:
+        """{register: {block: which of its statements define it}}."""
+        found: dict[str, dict[int, list[int]]] = {}
+        for block in self.order:
+            for i, one in enumerate(self.blocks[block]):
+                for name in {*defined(one)}:
+                    found.setdefault(name, {}).setdefault(block, []).append(i)
+        return found
+
+    @cached_property
+    def times(self) -> Counter[str]:
+        """How many statements of the function define a register, those among them that cannot be reached."""
+        return Counter(name for one in self.function.body or () for name in defined(one))
+
+    def settled(self, through: Callable[[int, _Set], _Set], nothing: _Set) -> bool:
         """Goes through the blocks until nothing changes any more; returns whether it comes to that. through: what is known
-        behind a block, of its number and of what is known ahead of it, whichever way led there; sets."""
-        behind: dict[int, set] = {}
+        behind a block, of its number and of what is known ahead of it, whichever way led there; sets, or numbers whose bits
+        are one. nothing: the empty one."""
+        behind: dict[int, _Set] = {}
         for _ in range(2 * len(self.order) + 2):
             before = dict(behind)
             for block in self.order:
                 ahead = [behind[one] for one in self.before[block] if one in behind]
-                behind[block] = through(block, set.intersection(*ahead) if ahead else set())
+                behind[block] = through(block, reduce(and_, ahead) if ahead else nothing)
             if behind == before:
                 return True
         return False
@@ -74,11 +110,13 @@ class Flow:
             for one in self.blocks[block]:
                 read[block].update(name for name in registers_read(one) if name not in made[block])
                 made[block].update(defined(one) if one.guard is None else ())
-        live, before = dict(read), None
-        while live != before:
-            before = dict(live)
-            for block in reversed(self.order):
-                live[block] = read[block].union(*(live[to] for to in self.after[block])) - (made[block] - read[block])
+        live, todo = dict(read), dict.fromkeys(self.order)
+        while todo:
+            block, _ = todo.popitem()
+            now = read[block].union(*(live[to] for to in self.after[block])) - (made[block] - read[block])
+            if now != live[block]:
+                live[block] = now
+                todo.update(dict.fromkeys(self.before[block]))
         return live
 
     def regions(self, uniform: Callable[[syntax.Instruction], bool]) -> Iterator[tuple[int, set[int]]]:
@@ -101,7 +139,7 @@ class Flow:
 
     @cached_property
     def _meets(self):
-        """({block: those it may lead to, but those that only end}, {block: those that all of its ways lead to})."""
+        """({block: those it may lead to, but those that only end}, as `always_behind` of these ways)."""
         after = {block: [to for to in self.after[block] if not _only_ends(self.blocks[to])] for block in self.order}
         return after, _always_behind(after, self.order)
 
@@ -113,7 +151,7 @@ class Flow:
     def first(self, changes: Callable[[syntax.Instruction], bool]) -> set[int]:
         """The ids of the statements ahead of which none comes that `changes` something, whatever way leads there."""
         todo = [to for block in self.order if any(map(changes, self.blocks[block])) for to in self.after[block]]
-        behind = _reached(todo, self.after, set())
+        behind = _reached(todo, self.after)
         found = set()
         for block in set(self.order) - behind:
             for statement in self.blocks[block]:
@@ -123,8 +161,8 @@ class Flow:
         return found
 
     @cached_property
-    def always_behind(self) -> dict[int, set[int]]:
-        """{block: those that every way from it to an end leads to}."""
+    def always_behind(self) -> dict[int, int]:
+        """{block: those that every way from it to an end leads to, as bits of a number}."""
         return _always_behind(self.after, self.order)
 
 
@@ -179,12 +217,12 @@ def _after(block, part, labels, function, count):
         yield block + 1
 
 
-def _reached(todo, after, meets):
-    """The blocks that ways from some lead to before they come to one of `meets`."""
+def _reached(todo, after, meets=0):
+    """The blocks that ways from some lead to before they come to one of `meets`, bits of a number."""
     todo, found = [*todo], set()
     while todo:
         one = todo.pop()
-        if one not in meets and one not in found:
+        if one not in found and not meets >> one & 1:
             found.add(one)
             todo += after[one]
     return found
@@ -195,18 +233,18 @@ def _only_ends(part):
 
 
 def _always_behind(after, order):
-    """{block: those other ones that every way from it to the end leads to} (post-dominators)."""
-    every = set(order)
-    behind = {block: every if ways else {block} for block, ways in after.items()}
+    """{block: those other ones that every way from it to the end leads to (post-dominators), as bits of a number}."""
+    every = sum(1 << block for block in order)
+    behind = {block: every if ways else 1 << block for block, ways in after.items()}
     changed = True
     while changed:
         changed = False
         for block in reversed(order):
             if after[block]:
-                now = set.intersection(*(behind[to] for to in after[block])) | {block}
+                now = reduce(and_, [behind[to] for to in after[block]]) | 1 << block
                 changed |= now != behind[block]
                 behind[block] = now
-    return {block: those - {block} for block, those in behind.items()}
+    return {block: those & ~(1 << block) for block, those in behind.items()}
 
 
 def in_order(successors: Mapping[int, Sequence[int]], entry: int) -> tuple[list[int], list[list[int]]]:
@@ -218,7 +256,7 @@ def in_order(successors: Mapping[int, Sequence[int]], entry: int) -> tuple[list[
     >>> in_order({0: [1], 1: [2, 4], 2: [2, 3], 3: [1], 4: []}, 0)[1]
     [[1, 2, 3], [2]]
     """
-    order, loops, todo = [], [], _components(_reached([entry], successors, set()), successors, [entry])
+    order, loops, todo = [], [], _components(_reached([entry], successors), successors, [entry])
     while todo:
         head, *rest = todo.pop()
         if rest or head in successors[head]:
@@ -232,7 +270,7 @@ def in_order(successors: Mapping[int, Sequence[int]], entry: int) -> tuple[list[
 def _components(blocks, successors, entered):
     """The strongly connected components of a set of blocks, each after those that follow from it; the first block of each is
     where a walk from those `entered` came in (Tarjan, without recursion)."""
-    index, low, on_stack, stack, found = {}, {}, set(), [], []
+    index, low, place, stack, found = {}, {}, {}, [], []             # place: of what is on the stack
     for root in (*entered, *sorted(blocks)):
         if root in index or root not in blocks:
             continue
@@ -241,21 +279,21 @@ def _components(blocks, successors, entered):
             block, rest = walk.pop()
             if rest is None:
                 index[block] = low[block] = len(index)
+                place[block] = len(stack)
                 stack.append(block)
-                on_stack.add(block)
                 rest = iter([s for s in successors[block] if s in blocks])
             for successor in rest:
                 if successor not in index:
                     walk += [(block, rest), (successor, None)]
                     break
-                if successor in on_stack:
+                if successor in place:
                     low[block] = min(low[block], index[successor])
             else:
                 if low[block] == index[block]:
-                    cut = stack.index(block)
-                    found.append(stack[cut:])
-                    on_stack.difference_update(stack[cut:])
-                    del stack[cut:]
+                    found.append(stack[place[block]:])
+                    del stack[place[block]:]
+                    for one in found[-1]:
+                        del place[one]
                 if walk:
                     parent = walk[-1][0]
                     low[parent] = min(low[parent], low[block])

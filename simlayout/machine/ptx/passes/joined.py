@@ -18,7 +18,7 @@ from simlayout.machine.ptx.passes.accesses import becomes_branches, keeps_apart,
 from simlayout.machine.ptx.passes.alignments import MOST_ZEROS, Alignments
 from simlayout.machine.ptx.passes.def_use import Statements, may_define
 from simlayout.machine.ptx.passes.flow import Flow
-from simlayout.machine.ptx.passes.loads_ahead import kept_halves, loads_ahead
+from simlayout.machine.ptx.passes.loads_ahead import Ahead, kept_halves
 
 GROUPS = (4, 2)
 """How many parts a whole has, largest first."""
@@ -185,12 +185,10 @@ def _runs_of_loads(function, every):
     loads = {one: every[one] for one in at if one in every and not every[one].store}
     kinds = {one: ((parts.size, parts.base, parts.mask, parts.size == 2 and at[one]), _named(parts.base))
              for one, parts in loads.items() if parts.statement.guard is None}           # halves are joined in a block
-    ahead = loads_ahead(flow, kinds, may_change)
+    ahead = Ahead(flow, kinds, may_change)
     runs: dict[int, list] = {}                           # the first load of a run -> all of it
-    first: dict[int, int] = {}
     for one, parts in loads.items():
-        first[one] = next((first[other] for other in ahead.get(one, ()) if other in first), one)
-        runs.setdefault(first[one], []).append(parts)
+        runs.setdefault(ahead.first(one), []).append(parts)
     return [_Run(run, ahead) for run in runs.values()]
 
 
@@ -211,7 +209,7 @@ def _named(base):
 
 class _Run:
     """Loads or stores whose parts have one size and one base, and may become one access. every: their _Parts, which are
-    named by their numbers here; ahead: of loads those ahead of each (`loads_ahead`), None of stores. left: {where: the
+    named by their numbers here; ahead: of loads which are ahead of which, None of stores. left: {where: the
     numbers of those whose part there is in no whole yet}."""
 
     def __init__(self, every, ahead=None):
@@ -260,7 +258,7 @@ class _Run:
         return None
 
     def _is_ahead(self, one, other):
-        return id(self.every[one].statement) in self.ahead.get(id(self.every[other].statement), ())
+        return self.ahead(id(self.every[one].statement), id(self.every[other].statement))
 
     def _starts(self, whole, known):
         """Where wholes of so many bytes may start, as far as they are known to be aligned: by their base, or within one load

@@ -17,6 +17,7 @@ Arithmetic of f16 and bf16, stores, packing and the other extension take a half 
 is wanted as its sources are.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping
 
 from simlayout.machine.ptx import syntax
@@ -30,39 +31,55 @@ _CHOSEN = {"mov": 2, "selp": 3}
 """How many operands of these are the register that they write and those that it may be a copy of."""
 
 _Kind = tuple[Hashable, str]
-Ahead = dict[int, frozenset[int]]
-"""{id of a load: those of the loads of its kind that are ahead of it}."""
 
 
-def loads_ahead(flow: Flow, kinds: Mapping[int, _Kind], apart: Callable[[syntax.Instruction], bool]) -> Ahead:
-    """The loads ahead of each. kinds: {id of a load: (what loads have in common that may be joined, the register that their
-    addresses hang on)}; apart: whether a statement keeps loads apart.
+class Ahead:
+    """Which loads are ahead of each. kinds: {id of a load: (what loads have in common that may be joined, the register that
+    their addresses hang on)}, in the order of the flow; apart: whether a statement keeps loads apart.
 
     >>> from simlayout.machine.ptx.parser.grammar import parse
     >>> text = ".version 9.0 .target sm_90 .address_size 64 .entry k() { .reg .b32 %r<4>; .reg .pred %p; "
     >>> text += "ld.shared.b32 %r1, [%r0]; @%p bra on; ld.shared.b32 %r2, [%r0+4]; on: ld.shared.b32 %r3, [%r0+8]; ret; }"
     >>> function = parse(text).functions["k"]
     >>> loads = [statement for statement in function.body if getattr(statement, "opcode", "") == "ld"]
-    >>> ahead = loads_ahead(Flow.of(function), {id(load): ("all", "%r0") for load in loads}, lambda statement: False)
-    >>> [[loads.index(one) for one in loads if id(one) in ahead[id(load)]] for load in loads]
-    [[], [0], [0]]
+    >>> ahead = Ahead(Flow.of(function), {id(load): ("all", "%r0") for load in loads}, lambda statement: False)
+    >>> [[ahead(id(one), id(load)) for one in loads] for load in loads]
+    [[False, False, False], [True, False, False], [True, False, False]]
     """
-    registers = {register for _, register in kinds.values()}
-    events = {block: [*_events(part, kinds, registers, apart)] for block, part in flow.blocks.items()}
-    found: Ahead = {}
-    first = flow.first(apart)
 
-    def through(block: int, done: set[int]) -> set[int]:
-        done = done & first if block in flow.behind_loops else done
-        for load, keeps_apart, changed in events[block]:
-            if load:
-                found[load] = frozenset(one for one in done if kinds[one] == kinds[load])
-                done.add(load)
-            done = {one for one in done if kinds[one][1] not in changed} if not keeps_apart else set()
-        return done
+    def __init__(self, flow: Flow, kinds: Mapping[int, _Kind], apart: Callable[[syntax.Instruction], bool]):
+        self._loads = [*kinds]
+        self._bit = {one: 1 << number for number, one in enumerate(kinds)}
+        self._ahead: dict[int, int] = {}                 # load -> bits of those ahead of it
+        of_kind: dict[_Kind, int] = defaultdict(int)     # and the bits of those of a kind, and that hang on a register
+        of_register: dict[str, int] = defaultdict(int)
+        for one, kind in kinds.items():
+            of_kind[kind] |= self._bit[one]
+            of_register[kind[1]] |= self._bit[one]
+        events = {block: [*_events(part, kinds, of_register, apart)] for block, part in flow.blocks.items()}
+        first = sum(self._bit[one] for one in flow.first(apart) & kinds.keys())
 
-    flow.settled(through)
-    return found
+        def through(block: int, done: int) -> int:
+            done &= first if block in flow.behind_loops else -1
+            for load, keeps_apart, changed in events[block]:
+                if load:
+                    self._ahead[load] = done & of_kind[kinds[load]]
+                    done |= self._bit[load]
+                for register in changed:
+                    done &= ~of_register[register]
+                done = 0 if keeps_apart else done
+            return done
+
+        flow.settled(through, 0)
+
+    def __call__(self, one: int, other: int) -> bool:
+        """Whether a load is ahead of another one."""
+        return bool(self._ahead.get(other, 0) & self._bit.get(one, 0))
+
+    def first(self, load: int) -> int:
+        """The first of the loads ahead of one, that itself where there is none."""
+        ahead = self._ahead.get(load, 0)
+        return self._loads[(ahead & -ahead).bit_length() - 1] if ahead else load
 
 
 def _events(part, kinds, registers, apart):
@@ -70,7 +87,7 @@ def _events(part, kinds, registers, apart):
     matters in a basic block."""
     for statement in part:
         load = id(statement) if id(statement) in kinds else 0
-        event = load, apart(statement), registers.intersection(defined(statement))
+        event = load, apart(statement), registers.keys() & {*defined(statement)}
         if any(event):
             yield event
 

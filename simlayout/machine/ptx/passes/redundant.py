@@ -150,7 +150,7 @@ def _loads(flow, events):
                 _go_past(event, state)
         return {*state.items()}
 
-    return found if flow.settled(through) else {}
+    return found if flow.settled(through, set()) else {}
 
 
 def _go_past(event, state):

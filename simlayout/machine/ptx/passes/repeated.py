@@ -51,9 +51,8 @@ class Repeated:
     the registers that become others in each round; live: those that something reads behind the loop; matter: whether
     accesses of shared memory in several rounds are so near that they may become one."""
 
-    def __init__(self, function: syntax.Function, flow: Flow, loop: list[int], out: list[int], end: End, mark: str,
-                 own: set[str], live: set[str]):
-        self._function, self._flow, self._loop, self._out, self._end = function, flow, loop, out, end
+    def __init__(self, flow: Flow, loop: list[int], out: list[int], end: End, mark: str, own: set[str], live: set[str]):
+        self._flow, self._loop, self._out, self._end = flow, loop, out, end
         self._mark, self._own, self._live = mark, own, live
         self._every = [one for block in loop for one in flow.blocks[block]]
         branches = [one for one in self._every if one.opcode == "bra" and one.guard is not None]
@@ -62,7 +61,7 @@ class Repeated:
         self._way = self._found()
 
     def _rounds(self, begins_here=False):
-        return Rounds(self._function, self._flow, self._loop, begins_here)
+        return Rounds(self._flow, self._loop, begins_here)
 
     def _found(self):
         """The _Way of the counter; None where ptxas does not unroll the loop by it."""
@@ -124,13 +123,13 @@ class Repeated:
         made = None
         for _ in range(_DEEPEST):
             name = getattr(operand, "name", "")
-            every = [one for block in self._flow.order for one in self._flow.blocks[block] if name in defined(one)]
+            every = [self._flow.blocks[block][i] for block, at in self._flow.definitions.get(name, {}).items() for i in at]
             made = every[0] if len(every) == 1 and every[0].guard is None else None
             if made is None or made.opcode != "mov":
                 break
             operand = made.operands[1]
         return isinstance(operand, syntax.Integer) or (
-            made is not None and made.opcode == "ld" and "param" in made.modifiers and self._function.entry)
+            made is not None and made.opcode == "ld" and "param" in made.modifiers and self._flow.function.entry)
 
     def in_fours(self) -> Statements:
         """The statements of a number of rounds that only the launch tells."""

@@ -97,8 +97,7 @@ def _latches(flow, loop):
 
 def _turned(function, flow, loop) -> Statements:
     """The statements with the first block of a loop ahead of it, and at the end of the last one that goes back."""
-    body, head, latches = function.body, loop[0], _latches(flow, loop)
-    at = {id(one): i for i, one in enumerate(body)}
+    body, at, head, latches = flow.function.body, flow.at, loop[0], _latches(flow, loop)
     first, last = flow.blocks[head][0], flow.blocks[head][-1]
     begin, end = at[id(first)], at[id(last)] + 1
     head_at = heading(body, begin)
@@ -108,7 +107,7 @@ def _turned(function, flow, loop) -> Statements:
     follows = flow.blocks[head + 1]
     to = follows[0].operands[0].name if only_goes(follows) else on.name
     to = again.name if to in names else to
-    ahead = [*body[head_at:begin], *_ahead(function, flow, loop, f"{mark}.ahead", to)]
+    ahead = [*body[head_at:begin], *_ahead(flow, loop, f"{mark}.ahead", to)]
     bottom = [again, *body[begin:end], goes_to(last, to)]
     made = [[one] for one in body]
     for block in loop:
@@ -146,13 +145,13 @@ def _is_counted(part, rounds):
     return len(tests) == 1 and all(rounds.ahead(one) is not None for one in tests[0].operands[1:])
 
 
-def _ahead(function, flow, loop, mark, on):
+def _ahead(flow, loop, mark, on):
     """The copy of the first block of a loop, with the numbers that it begins with. on: the label behind it."""
     head = loop[0]
     own, others = ({name for one in flow.blocks[head] if (one.guard is None) == plain for name in defined(one)}
                    for plain in (True, False))
     used = set().union(*(flow.live[to] for to in flow.after[head]))
-    rounds = Rounds(function, flow, loop, once=True)
+    rounds = Rounds(flow, loop, once=True)
     if _is_counted(flow.blocks[head], rounds):
         own |= {name for one in flow.blocks[head] for name in registers_read(one)
                 if isinstance(rounds.begin(syntax.Register(name, "")), syntax.Symbol)}

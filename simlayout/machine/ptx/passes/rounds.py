@@ -1,7 +1,6 @@
 """What is known of registers in the rounds of a loop that is unrolled, as ptxas finds it: which are numbers, and which are
 so much more than what an earlier round has."""
 
-from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -27,16 +26,14 @@ class Rounds:
     """Of a loop of a Flow. begins_here: whether the first round is that of the loop; once: whether only its first block is
     executed. matter: whether accesses of shared memory in two rounds are so near that they may become one."""
 
-    def __init__(self, function, flow, loop, begins_here=True, once=False):
+    def __init__(self, flow, loop, begins_here=True, once=False):
         self._flow, self._begins_here = flow, begins_here
         self._entries = [block for block in flow.before[loop[0]] if block not in loop]
-        self._times = Counter(name for one in function.body for name in defined(one))
         executed = loop[:1] if once else loop
         self._inside = {name for block in executed for one in flow.blocks[block] for name in defined(one)}
         self._numbers: dict[str, int | None] = {}
         self._late: dict[int, syntax.Register] = {}      # a number that ptxas knows late -> the register that has it
         self._from: dict = {}                            # register -> (what it is so much more than, how much)
-        self._defined: dict = {}                         # as `_places`
         self._first: dict = {}                           # what is computed -> the register with the result
         self._accesses: dict = {}                        # what addresses are more than -> {where: [(round, how much)]}
         self.matter = False
@@ -99,28 +96,18 @@ class Rounds:
     def _defined_at(self, register, block, end):
         """(the block, which of its statements) that defines what a register is ahead of a statement of a block; None if that
         is not known."""
-        seen = set()
-        while block not in seen:
+        places, seen = self._flow.definitions.get(register.name), set()
+        while places is not None and block not in seen:
             seen.add(block)
-            i = max((i for i in self._places(block).get(register.name, ()) if i < end), default=None)
+            i = max((i for i in places.get(block, ()) if i < end), default=None)
             if i is not None:
                 return block, i
             before = self._flow.before[block]
             if len(before) != 1:
-                only = self._flow.order if self._times[register.name] == 1 else ()
-                return next(((one, i) for one in only for i in self._places(one).get(register.name, ())), None)
+                return next(((one, *at) for one, at in places.items() if self._flow.times[register.name] == 1), None)
             block, = before
             end = len(self._flow.blocks[block])
         return None
-
-    def _places(self, block):
-        """{register: where in a block it is defined}."""
-        if block not in self._defined:
-            found = self._defined[block] = {}
-            for i, one in enumerate(self._flow.blocks[block]):
-                for name in defined(one):
-                    found.setdefault(name, []).append(i)
-        return self._defined[block]
 
     def told(self, statement, number):
         """What a statement of a round becomes, with what is known of its result."""

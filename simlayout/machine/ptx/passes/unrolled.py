@@ -47,25 +47,23 @@ def unrolled(function: syntax.Function) -> syntax.Function:
     never = function.directives.get("pragma", ()).count("nounroll") > sum(getattr(one, "nounroll", False) for one in body)
     turning, (function, turned) = turns(Flow.of(function)), rotated(function)
     flow, tried = Flow.of(function), set[int]()
-    while not never and (new := _next_body(function, flow, turning, turned, tried)) is not None:
-        function = replace(function, body=new)
-        flow = Flow.of(function)
-    return function
+    while not never and (new := _next_body(_Loops(flow, turning, turned), tried)) is not None:
+        flow = Flow.of(replace(function, body=new))
+    return flow.function
 
 
-def _next_body(function, flow, turning, turned, tried):
-    """The statements with one more loop unrolled; None if no other one is. turning, turned: as of `counted.end_of`; tried:
-    ids of the first statements of those that have been looked at."""
-    every, heads = flow.loops, flow.heads
-    for loop in every:
+def _next_body(loops, tried):
+    """The statements of a function with one more of its _Loops unrolled; None if no other one is. tried: ids of the first
+    statements of those that have been looked at."""
+    flow = loops.flow
+    for loop in flow.loops:
         first = id(flow.blocks[loop[0]][0])
-        if first in tried or not heads.isdisjoint(loop[1:]):
+        if first in tried or not flow.heads.isdisjoint(loop[1:]):
             continue
         tried.add(first)
-        wider = any(loop[0] in around[1:] and _matters(flow, around) and end_of(flow, around, turning, turned)
-                    for around in every)
-        end = end_of(flow, loop, turning, turned) if wider or _matters(flow, loop) else None
-        made = _Unrolled(function, flow, loop, end).body(wider) if end is not None else None
+        wider = any(map(loops.may_be_unrolled, flow.around.get(loop[0], ())))
+        end = loops.end(loop) if wider or loops.matters(loop) else None
+        made = _Unrolled(loops, loop, end).body(wider) if end is not None else None
         if made is not None:
             return made
     return None
@@ -84,50 +82,78 @@ def _may_matter(body):
     return any(map(plain_access, body)) or any(map(is_product, body)) and any(map(is_sum, body))
 
 
-def _matters(flow, loop):
-    """Whether rounds of a loop may be seen in counts or results: it accesses shared memory, or carries products."""
-    return any(plain_access(one) for block in loop for one in flow.blocks[block]) or _carries_products(flow, loop)
+class _Loops:
+    """What is known of the loops of a Flow. turning, turned: as of `counted.end_of`."""
 
+    def __init__(self, flow, turning, turned):
+        self.flow, self._turning, self._turned = flow, turning, turned
+        self._may: dict[int, bool] = {}                  # first block of a loop -> as `may_be_unrolled`
 
-def _carries_products(flow, loop):
-    """Whether a product may be fused with a sum of another round, or one ahead of a loop or in it with one behind that."""
-    every = [one for block in flow.order for one in flow.blocks[block]]
-    inside = {*loop}
-    ways = {to for block in loop for to in flow.after[block]}
-    products = _moved([name for one in every if is_product(one) for name in defined(one)], every)
-    behind = set().union(*(flow.live[to] for to in ways if to not in inside or loop[0] in (to, *flow.before[to])))
-    met = _moved(products & behind, every)
-    return any(is_sum(one) and not met.isdisjoint(registers_read(one))
-               for block in {*loop, *ways} for one in flow.blocks[block])
+    def may_be_unrolled(self, loop):
+        """Whether a loop around another one matters, and a counter ends it."""
+        if loop[0] not in self._may:
+            self._may[loop[0]] = self.matters(loop) and self.end(loop) is not None
+        return self._may[loop[0]]
 
+    def end(self, loop):
+        """As `counted.end_of`."""
+        return end_of(self.flow, loop, self._turning, self._turned)
 
-def _moved(names, every):
-    """Names of registers and of those that they are moved to."""
-    found = {*names}
-    while new := {name for one in every if one.opcode == "mov" and not found.isdisjoint(registers_read(one))
-                  for name in defined(one)} - found:
-        found |= new
-    return found
+    def matters(self, loop):
+        """Whether rounds of a loop may be seen in counts or results: it accesses shared memory, or carries products."""
+        return any(plain_access(one) for block in loop for one in self.flow.blocks[block]) or self.carries_products(loop)
+
+    def carries_products(self, loop):
+        """Whether a product may be fused with a sum of another round, or one ahead of a loop or in it with one behind it."""
+        flow, inside = self.flow, {*loop}
+        ways = {to for block in loop for to in flow.after[block]}
+        behind = set().union(*(flow.live[to] for to in ways if to not in inside or loop[0] in (to, *flow.before[to])))
+        met = self._moved(self._products & behind)
+        return any(is_sum(one) and not met.isdisjoint(registers_read(one))
+                   for block in {*loop, *ways} for one in flow.blocks[block])
+
+    @cached_property
+    def _products(self):
+        """Names of registers that may hold a product."""
+        return self._moved(name for block in self.flow.order for one in self.flow.blocks[block] if is_product(one)
+                           for name in defined(one))
+
+    @cached_property
+    def _moves(self):
+        """{register: those that it is moved to}."""
+        found: dict[str, list[str]] = {}
+        for one in (one for block in self.flow.order for one in self.flow.blocks[block] if one.opcode == "mov"):
+            for name in registers_read(one):
+                found.setdefault(name, []).extend(defined(one))
+        return found
+
+    def _moved(self, names):
+        """Names of registers and of those that they are moved to."""
+        found = {*names}
+        todo = [*found]
+        while todo:
+            new = {*self._moves.get(todo.pop(), ())} - found
+            found |= new
+            todo += new
+        return found
 
 
 class _Unrolled:
     """A loop with an End."""
 
-    def __init__(self, function, flow, loop, end):
-        self._function, self._flow, self._loop, self._end = function, flow, loop, end
+    def __init__(self, loops, loop, end):
+        self._loops, self._flow, self._loop, self._end = loops, loops.flow, loop, end
+        flow, self._function = loops.flow, loops.flow.function
         self._out = ways_out(flow, loop)
         self._every = [*loop, *self._out]
-        body = function.body
         first = flow.blocks[loop[0]][0]
-        at = {id(one): i for i, one in enumerate(body)}
-        self._start = at[id(flow.blocks[min(self._every)][0])]
-        self._heading = at[id(first)]
-        self._stop = at[id(flow.blocks[max(self._every)][-1])] + 1
-        self._start = heading(body, self._start)
+        self._start = heading(self._function.body, flow.at[id(flow.blocks[min(self._every)][0])])
+        self._heading = flow.at[id(first)]
+        self._stop = flow.at[id(flow.blocks[max(self._every)][-1])] + 1
         self._mark, self._line = f"@{first.line}.{first.column}", first.line
         self._always = self._executed_always()
         ways = [to for block in self._every for to in flow.after[block] if to not in self._every]
-        self._live = {one.name for one in function.returns}.union(*(flow.live[to] for to in ways))
+        self._live = {one.name for one in self._function.returns}.union(*(flow.live[to] for to in ways))
         self._own = self._becoming() - (self._live if len(ways) > 1 else set())
 
     def body(self, wider: bool) -> Statements | None:
@@ -141,7 +167,7 @@ class _Unrolled:
         if any(one.opcode in ("bar", "barrier") and one.modifiers[:1] != ("warp",)
                for block in {*loop} - self._always for one in flow.blocks[block]):
             return None
-        rounds, counter = Rounds(self._function, flow, loop), self._end.counter
+        rounds, counter = Rounds(flow, loop), self._end.counter
         plain = rounds.number(counter.bound) is not None and any(
             rounds.ahead(one) is not None for one in (counter.compared, counter.source))
         return self._all_rounds(every, rounds, wider) if plain else self._in_fours()
@@ -164,11 +190,11 @@ class _Unrolled:
 
     def _matter(self, rounds):
         """Whether rounds that are written may be seen in counts or results."""
-        return rounds.matter or _carries_products(self._flow, self._loop)
+        return rounds.matter or self._loops.carries_products(self._loop)
 
     @cached_property
     def _repeated(self):
-        return Repeated(self._function, self._flow, self._loop, self._out, self._end, self._mark, self._own, self._live)
+        return Repeated(self._flow, self._loop, self._out, self._end, self._mark, self._own, self._live)
 
     def _several(self):
         """The statements with several rounds in one, of a plain number that is too large."""

@@ -4,6 +4,8 @@ in loops that go on until they succeed, as of locks and of compare-and-swap: how
 loads that only look at a flag."""
 
 from collections import Counter, defaultdict
+from functools import reduce
+from operator import and_, or_
 
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.opcodes.lanes import FORMS
@@ -94,11 +96,11 @@ def _meets(statement):
 def _before_barriers(function):
     """The ids of branches that decide whether a thread comes to a barrier of the CTA."""
     flow = Flow.of(function)
-    meeting = {block for block, statements in flow.blocks.items() if any(map(_meets, statements))}
+    meeting = sum(1 << block for block, statements in flow.blocks.items() if any(map(_meets, statements)))
     found = set()
     for block, ways in flow.after.items():
-        reached = [flow.always_behind[way] | {way} for way in ways]
-        if reached and meeting & (set.union(*reached) - set.intersection(*reached)):
+        reached = [flow.always_behind[way] | 1 << way for way in ways]
+        if reached and meeting & reduce(or_, reached) & ~reduce(and_, reached):
             found.add(id(flow.blocks[block][-1]))
     return found
 
