@@ -47,6 +47,9 @@ BEHIND = {
         "add.cc.u32 %x2, %x0, 5; addc.u32 %x3, %r2, 0; st.global.u32 [%rd1+4], %x3")},
     GUARD + "ld.shared.u16 %rs1, [%r5]; mov.b16 %rs2, %rs1; @%p1 st.global.u16 [%rd1], %rs2; ": (0, 1),
     GUARD + "ld.shared.u64 %rd3, [%r5]; add.f64 %rd4, %rd3, 0d3FF0000000000000; @%p1 st.global.u64 [%rd1], %rd4; ": (0, 1),
+    **{GUARD + f"ld.shared.{of} %rd3, [%r5]; @%p1 st.global.u64 [%rd1], %rd3; ": (1, 0)
+       for of in ("s32", "u32", "u16", "s8")},
+    GUARD + "ld.shared.s16 %x0, [%r5]; " + STORE.format("%x0"): (0, 1),
     **{GUARD + LOAD + f"{how} %rs2, %x0; @%p1 st.global.u16 [%rd1], %rs2; ": (0, 1) for how in (
         "cvt.rn.f16.f32", "cvt.rn.bf16.f32", "cvt.u16.u32", "cvt.s8.s32", "cvt.u8.u32")},
     **{GUARD + LOAD + f"{one}; " + STORE.format("%x2"): (0, 1) for one in (

@@ -195,9 +195,9 @@ def match(instruction, names):
 
 
 def shuffle(instruction, names):
-    """shfl.sync: up, down, bfly, idx (PTX ISA: shfl.sync; lanes of a segment as c says)."""
-    kind = instruction.modifiers[-2]
-    if kind not in ("up", "down", "bfly", "idx") or instruction.modifiers[-1] != "b32":
+    """shfl.sync: up, down, bfly, idx (PTX ISA: shfl.sync; lanes of a segment as c says). ModernGPU writes shfl.up.sync."""
+    kind, *type = [m for m in instruction.modifiers if m != "sync"]
+    if kind not in ("up", "down", "bfly", "idx") or type != ["b32"]:
         raise MachineError("it is shfl.sync.up, down, bfly or idx, of .b32")
     target, value, b, c, *mask = instruction.operands
     pair = target if isinstance(target, syntax.Pair) else syntax.Pair(target, syntax.SINK)

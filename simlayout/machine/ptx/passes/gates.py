@@ -15,8 +15,9 @@ of `if (i < n) o[i] = a; if (j < n) o[j] = b;` at the end of a kernel b is loade
 Loads whose results are used as they are, or as another type, come behind, and so do those with one operation and a constant
 between, except 0, which is a register there; of several uses, as of the two halves of a word, each must be of these kinds.
 Those of which one instruction of three operands is made first do not, nor do loads ahead of a barrier, of what acquires or
-releases, or of another store to shared memory. ptxas joins loads, and leaves out those of what a thread has, before it moves
-them: one that counts for another one stays ahead of what that is needed for.
+releases, or of another store to shared memory, nor those that make 64 bits of a smaller number. ptxas joins loads, and
+leaves out those of what a thread has, before it moves them: one that counts for another one stays ahead of what that is
+needed for.
 """
 
 from bisect import bisect_left
@@ -36,6 +37,7 @@ from simlayout.machine.ptx.passes.def_use import (
 )
 from simlayout.machine.ptx.passes.ends import branched_around, in_registers, keeps_ahead, late
 from simlayout.machine.ptx.passes.known import Known
+from simlayout.machine.ptx.syntax import BITS
 
 Guard = syntax.Register | syntax.Negated
 
@@ -354,10 +356,16 @@ def _goes_along(statement, alone, reads, changed):
     if statement.guard is not None or changed.intersection((*needed, *made)) or any(reads[name] for name in made - {*alone}):
         return False
     if statement.opcode == "ld":
-        return STRONG.isdisjoint(statement.modifiers) and is_shared_load(statement) and not made.isdisjoint(alone)
+        return (STRONG.isdisjoint(statement.modifiers) and is_shared_load(statement) and not made.isdisjoint(alone)
+                and not _widens(statement))
     if made.isdisjoint(alone) or len(needed) != 1:
         return False
     return _is_free(statement) or _has_one_operand(statement) and not any(alone.get(name) for name in made)
+
+
+def _widens(load):
+    """Whether a load makes 64 bits of a smaller number: its other half is computed where the load stands."""
+    return BITS[load.modifiers[-1]] < 64 and getattr(load.operands[0], "type", "") in ("b64", "u64", "s64")
 
 
 def _is_free(statement):
