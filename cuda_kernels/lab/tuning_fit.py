@@ -10,9 +10,11 @@ still lack.
 """
 
 import statistics
+from collections import Counter
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import chain
+from pathlib import Path
 
 import numpy as np
 
@@ -43,8 +45,8 @@ class Measured:
     """A record. gpu: on which it was measured; grouped: whether rows belong to groups; narrow: whether A and B are of 8
     bits; settled: as of a Record; row: whether each product began as the one before it ended, with `early` and without;
     estimates: of its configurations; problems: (M, N, K, groups or 1, bytes of an element of C) each, K in pairs of 8-bit
-    elements; cublas: microseconds of each. product, tried, times: arrays with an item per measurement: numbers of the
-    product and of the configuration, and microseconds."""
+    elements; cublas: microseconds of each; named: how often its record was. product, tried, times: arrays with an item per
+    measurement: numbers of the product and of the configuration, and microseconds."""
 
     gpu: Figures
     grouped: bool
@@ -54,6 +56,7 @@ class Measured:
     estimates: Estimates
     problems: tuple
     cublas: tuple
+    named: tuple
     product: np.ndarray
     tried: np.ndarray
     times: np.ndarray
@@ -103,8 +106,8 @@ class Measured:
 
     @cached_property
     def weights(self):
-        """How much each measurement counts: most near the least time of its product."""
-        return 0.5 ** ((self._over_least - 1) / NEAR)
+        """How much each measurement counts: most near the least time of its product, and as often as its record was named."""
+        return np.array(self.named)[self.product] * 0.5 ** ((self._over_least - 1) / NEAR)
 
     def error(self, estimated):
         """The mean of |log(estimate / time)|, of the measurements near the least time of their product most."""
@@ -135,10 +138,11 @@ def read(*paths):
 def read_each(*paths):
     """A Measured for each GPU on which `cuda_kernels.lab.tuning` wrote these files, as they are or compressed by xz, for
     products in groups and others, for A and B of 16 bits and of 8, for settled ones and others, and for those in a row and
-    others; ParseError for other files. It lacks what is never chosen, as slices that cut nothing, and what estimates know
-    nothing of, as C that is stored by sectors."""
+    others; ParseError for other files. A file that is named twice counts twice. It lacks what is never chosen, as slices
+    that cut nothing, and what estimates know nothing of, as C that is stored by sectors."""
     configs, rows_of = {}, {}               # configuration -> its number; (GPU, grouped, narrow, settled, row) -> rows
-    for record in map(tuning_record.read, paths):
+    for path, named in Counter(map(Path, paths)).items():
+        record = tuning_record.read(path)
         numbers = [configs.setdefault(config, len(configs)) for config in record.configs]
         for tried in record.products:
             p = tried.problem
@@ -146,7 +150,7 @@ def read_each(*paths):
             problem = p.M, p.N, deep, max(p.groups, 1), TYPES[p.out].bytes
             row = any(record.configs[i].early for i, _ in tried.times)
             rows_of.setdefault((record.device, p.groups > 0, narrow, record.settled, row), []).append(
-                (problem, tried.beside[0], [(numbers[i], us) for i, us in tried.times]))
+                (problem, tried.beside[0], named, [(numbers[i], us) for i, us in tried.times]))
     unknown = sorted({device for device, *_ in rows_of} - set(FIGURES))
     if unknown or not rows_of:
         raise ParseError(f"records of {', '.join(unknown) or 'nothing'}: read those of {' or '.join(FIGURES)}")
@@ -156,18 +160,20 @@ def read_each(*paths):
 
 
 def _measured(gpu, grouped, narrow, settled, row, estimates, estimated, rows):
-    """The Measured of [(problem, cuBLAS's microseconds, [(configuration's number, microseconds)])]. estimated: bool
-    [configurations]."""
-    problems, cublas, measured = zip(*rows)
+    """The Measured of [(problem, cuBLAS's microseconds, how often it counts, [(configuration's number, microseconds)])].
+    estimated: bool [configurations]."""
+    problems, cublas, named, measured = zip(*rows)
     tried, times = np.array([pair for pairs in measured for pair in pairs]).T
     product = np.repeat(np.arange(len(measured)), [len(pairs) for pairs in measured])
-    result = Measured(gpu, grouped, narrow, settled, row, estimates, problems, cublas, product, tried.astype(int), times)
+    result = Measured(gpu, grouped, narrow, settled, row, estimates, problems, cublas, named, product, tried.astype(int),
+                      times)
     result = result.of(estimated[result.tried])
     result = result.of(np.isfinite(result.estimated(RATES)))
     if not len(result.times):
         raise ParseError("the records of a GPU have nothing that estimates know of")
     left, product = np.unique(result.product, return_inverse=True)
-    return replace(result, problems=tuple(problems[i] for i in left), cublas=tuple(cublas[i] for i in left), product=product)
+    problems, cublas, named = (tuple(of[i] for i in left) for of in (problems, cublas, named))
+    return replace(result, problems=problems, cublas=cublas, named=named, product=product)
 
 
 def fit(each, start=RATES, rounds=6):

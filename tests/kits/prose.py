@@ -1,0 +1,26 @@
+"""What pages say, and records hold, for tests that compare both."""
+
+import json
+
+from places import DATA, ROOT
+
+
+def read(name):
+    return json.loads((DATA / name).read_text())
+
+
+def text_of(page):
+    return (ROOT / "README.md" if page == "README" else ROOT / "simlayout" / "guide" / f"{page}.md").read_text()
+
+
+def says(page, *fragments):
+    """Asserts that a page holds the fragments, however its lines are broken."""
+    text = " ".join(text_of(page).split())
+    for fragment in fragments:
+        assert fragment in text, fragment
+
+
+def cells(page, row):
+    """[text of each cell] behind the first of a row of a table."""
+    line, = (line for line in text_of(page).splitlines() if line.startswith(f"| {row} |"))
+    return [cell.strip() for cell in line.split("|")[2:-1]]
