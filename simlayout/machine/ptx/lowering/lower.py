@@ -15,6 +15,7 @@ from simlayout.machine.ptx.opcodes.control import recursion
 from simlayout.machine.ptx.opcodes.rows import in_numpy
 from simlayout.machine.ptx.passes.arrays import passed_to
 from simlayout.machine.ptx.passes.flow import without_marks
+from simlayout.machine.ptx.passes.hoisted import hoisted
 from simlayout.machine.ptx.passes.made import made
 from simlayout.machine.ptx.passes.same_place import beside
 from simlayout.machine.ptx.passes.unread import unread_results
@@ -51,7 +52,7 @@ class Lowering:
             name = todo.pop()
             if name not in self.names:
                 function = wrappers.put_in(clocks_moved(without_marks(module.functions[name])))
-                self.names[name] = Names(self, function if "debug" in module.options else unrolled(function))
+                self.names[name] = Names(self, function if "debug" in module.options else hoisted(unrolled(function)))
                 self._functions.append(name)
                 todo += self._used(self.names[name].function)
         self._place_dynamic()

@@ -13,8 +13,8 @@ from simlayout.machine.engine.lanes import lane_list
 from simlayout.machine.hazards.kinds import error, hazard
 from simlayout.machine.hazards.units import named
 from simlayout.machine.ptx.doubts import Doubt
-from simlayout.machine.ptx.memory.held import PARTED
 from simlayout.machine.ptx.opcodes.warps import everyone
+from simlayout.machine.ptx.warps.meetings import meet
 
 PATIENCE = 4096
 """Instructions that others run while a part stands that could go on, before it has its turn, which is as long."""
@@ -227,34 +227,11 @@ class Parts:
         lacking = step.together(self, active) & self.present & ~active
         if not lacking.any():
             return True
-        if step.name == "bar.warp.sync" and self._meet(part, active):
+        if step.exchange is not None and meet(self, part, active):
             return False
         part.parked, part.ran = True, self.steps_run
         self.program.executed[part.at] -= 1              # it will be executed when they have come
         return False
-
-    def _meet(self, part, active):
-        """Whether lanes that stand at several bar.warp.sync are all that one membermask names: then they go on (PTX ISA:
-        bar.warp.sync waits for those who execute one with the same membermask)."""
-        steps, mask = self.program.steps, None
-        here, union = [], np.zeros(LANES, bool)
-        for one in (part, *(other for other in self.parts if other.parked and steps[other.at].name == "bar.warp.sync")):
-            lanes = active if one is part else self.lanes_of(steps[one.at], one.lanes)
-            masks = self.rows[steps[one.at].together.row][lanes]
-            mask = masks[0] if mask is None else mask
-            if (masks == mask).all():
-                here, union = [*here, one], union | lanes
-        wanted = (int(mask) >> self.lane & 1).astype(bool) & self.present
-        if part not in here or (wanted != union).any():
-            return False
-        self.narrow(union)
-        self.sync(int(mask))
-        self.who[PARTED] += 1
-        for at in {one.at for one in here} - {part.at}:
-            self.program.executed[at] += 1               # where several stand at one, they execute it together
-        for one in here:
-            one.at, one.parked = one.at + 1, False
-        return True
 
     def _check_skipped(self, part):
         """Reports lanes that do something beyond a barrier at which others of their warp stand: they have gone past it."""
