@@ -106,7 +106,7 @@ class Measured:
 
     @cached_property
     def weights(self):
-        """How much each measurement counts: most near the least time of its product, and as often as its record was named."""
+        """How much each counts: most near the least time of its product, and as often as its record is named."""
         return np.array(self.named)[self.product] * 0.5 ** ((self._over_least - 1) / NEAR)
 
     def error(self, estimated):

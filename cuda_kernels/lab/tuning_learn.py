@@ -28,10 +28,9 @@ from simlayout.files import check_writable
 FOLDS = 5
 SETTINGS = dict(depth=7, learning_rate=0.2, l2_leaf_reg=20, loss_function="RMSE", random_seed=1,
                 thread_count=1, allow_writing_files=False, verbose=False)
-"""Of CatBoost. By trees that never saw the product, choosing costs 1.7 percent at 715 products in a row of an H200 with a
-rate of 0.15, and 1.6 with 0.25 or with 1000 of depth 8 at 0.1, which are three times as large; with 0.2 it costs less than with
-0.25 at eight of eleven kinds of products of an H100 and an H200. Before there were products in a row 300 of depth 6 at 0.2, a
-quarter of the size, chose 0.7 and 0.3 percent worse."""
+"""Of CatBoost. At 715 products in a row of an H200 that trees had not seen choosing costs 1.7 percent with a rate of 0.15,
+1.6 with 0.25 and with 1000 of depth 8 at 0.1, three times as large; with 0.2 it costs less than with 0.25 at eight of eleven
+kinds of products of an H100 and an H200."""
 
 TREES = {False: 600, True: 200}
 """How many, by whether products are grouped: of groups 600 chose no better, at 42 products of an H100 and 28 of an H200."""
