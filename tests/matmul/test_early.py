@@ -120,9 +120,8 @@ def test_what_the_rule_and_having_none_cost_is_what_the_guide_says():
     rule, early, late = map(" and ".join, costs)
     said = " ".join((ROOT / "simlayout/guide/matmul.md").read_text().split())
     products = [len({one.product for one in held(gpu)}) for gpu in ("h100", "h200")]
-    assert f"at {products[0]} products of an H100 and {products[1]} of an H200" in said
-    assert f"what the trees decide costs {rule} % over the better way" in said
-    assert f"that all begin early would cost {early} %, and that none does {late} %" in said
+    assert f"{products[0]} of an H100 and {products[1]} of an H200, their choice costs {rule} % over the better way" in said
+    assert f"all early would cost {early} %, and all late {late} %" in said
 
 
 @pytest.mark.parametrize("gpu", ["h100", "h200"])

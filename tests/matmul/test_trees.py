@@ -80,7 +80,7 @@ def test_trees_that_ask_for_what_is_not_there_are_refused(tmp_path, feature, lea
 
 def test_leaves_that_a_file_has_no_room_for_are_refused(tmp_path):
     with pytest.raises(SimlayoutError, match="less than 2.62144"):
-        Trees(np.array([[0]]), np.ones((1, 1), np.float32), np.array([[0.0, -1.4]])).write(tmp_path / "x.json", {})
+        Trees(np.array([[0]]), np.ones((1, 1), np.float32), np.array([[0.0, -2.7]])).write(tmp_path / "x.json", {})
 
 
 def test_the_estimates_are_corrected_and_what_is_never_chosen_stays_so(tmp_path):

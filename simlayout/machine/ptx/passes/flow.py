@@ -205,13 +205,14 @@ def _parts(body):
 
 
 def _after(block, part, labels, function, count):
-    """The blocks that one may lead to."""
+    """The blocks that one may lead to. A branch that names no label, which lowering refuses, leads nowhere."""
     last = part[-1] if part else None
     opcode = last.opcode if last is not None else ""
+    named = [getattr(operand, "name", "") for operand in last.operands] if opcode in ("bra", "brx") else []
     if opcode == "bra":
-        yield labels[last.operands[0].name]
+        yield from {labels[label] for label in named[:1] if label in labels}
     if opcode == "brx":
-        yield from {labels[label] for label in function.tables.get(last.operands[1].name, ())}
+        yield from {labels[label] for name in named[1:2] for label in function.tables.get(name, ()) if label in labels}
     ends = opcode in ("bra", "brx", "ret", "exit", "trap") and last.guard is None
     if not ends and block + 1 < count:
         yield block + 1
