@@ -33,6 +33,9 @@ st.shared.b32 [%r7], %r1; ret;"""
 BY_A_WORD = """setp.eq.u32 %p1, %r1, 0; @!%p1 bra ON; atom.global.add.u32 %r6, [%rd1], 1; st.shared.b32 [count], %r6;
 ON: bar.sync 0; ld.shared.b32 %r6, [count]; setp.gt.u32 %p2, %r6, 5; @%p2 bra OUT;
 shl.b32 %r7, %r4, 3; add.u32 %r7, %r7, %r2; ld.shared.b32 %r8, [%r7]; st.global.u32 [%rd1+4096], %r8; OUT: ret;"""
+A_LOCK_BY_A_WORD = """TRY: setp.eq.u32 %p1, %r1, 0; @!%p1 bra ON; atom.global.cas.b32 %r6, [%rd1], 0, 1;
+st.shared.b32 [count], %r6; ON: bar.sync 0; ld.shared.b32 %r6, [count]; bar.sync 0; setp.ne.u32 %p2, %r6, 0; @%p2 bra TRY;
+ld.shared.b32 %r7, [%r5]; bar.sync 0; @%p1 atom.global.exch.b32 %r8, [%rd1], 0; ret;"""
 POLLS = """setp.lt.u32 %p1, %r1, 32; @!%p1 bra WAIT; setp.eq.u32 %p2, %r1, 0; @%p2 st.volatile.shared.b32 [count], 1;
 bra OUT; WAIT: ld.volatile.shared.b32 %r6, [count]; setp.eq.u32 %p1, %r6, 0; @%p1 bra WAIT; OUT: ret;"""
 
@@ -70,6 +73,14 @@ def test_atomics_of_warps_that_a_barrier_orders_leave_counts_exact(monkeypatch, 
     assert not traced(ordered.replace("bar.sync 0; ", "", 1), hazards="report").total().exact
 
 
+def test_how_often_a_cta_tries_for_a_lock_is_not_exact_where_a_word_of_shared_memory_says_whether_it_has_it():
+    one_cta, trace = traced(A_LOCK_BY_A_WORD, 2, 1, "report"), traced(A_LOCK_BY_A_WORD, 2, 3, "report")
+    assert one_cta.total().exact
+    unsure = {(c.ptx_line, c.instruction): c.instructions for c in trace.lines if not c.exact}
+    assert {instruction: many for (_, instruction), many in unsure.items()} == {"ld.shared.b32": 6, "st.shared.b32": 3}
+    assert len({line for line, _ in unsure}) == 1
+
+
 def test_a_note_says_which_lines_depend_on_the_order():
     trace = traced(RANK_IN_A_BIN)
     note, = [note for note in trace.notes if "one order" in note]
@@ -94,7 +105,8 @@ def test_counts_that_differ_from_order_to_order_are_none_that_are_exact(monkeypa
     assert [one for one in exact if any(of.get(one) != counts[0][one] for of in counts)] == []
 
 
-@pytest.mark.parametrize("body", [RANK_IN_A_BIN, QUEUE + LOOKED_UP + KEPT, WHO_IS_FIRST, BY_LANE_0, BY_A_WORD, POLLS])
+@pytest.mark.parametrize("body", [RANK_IN_A_BIN, QUEUE + LOOKED_UP + KEPT, WHO_IS_FIRST, BY_LANE_0, BY_A_WORD, POLLS,
+                                  A_LOCK_BY_A_WORD])
 def test_what_depends_on_several_accesses_is_what_depends_on_any_of_them(body):
     function = sl.ptx.load(module(HEAD + body, ["u64"])).entry().function
     found = ByOrder(function, Known(function), Alike(function))

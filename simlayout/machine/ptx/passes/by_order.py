@@ -18,13 +18,15 @@ from simlayout.machine.ptx.passes.alike import Alike
 from simlayout.machine.ptx.passes.def_use import defined, instructions, registers_in, registers_read
 from simlayout.machine.ptx.passes.flow import Flow
 from simlayout.machine.ptx.passes.known import Known
+from simlayout.machine.ptx.passes.waits import tried_again
 
 
 class How(IntEnum):
     """How a value depends on the order. ALL: it is that of a piece of work, which all lanes have together. RANK: that, and
-    the lane's rank among them. LANES: in any way."""
+    the lane's rank among them. LANES: in any way. TRIES: in any way, and a loop goes on by it until it succeeds, which is no
+    work that somebody else would do, even if all lanes have it together."""
 
-    NOT, ALL, RANK, LANES = range(4)
+    NOT, ALL, RANK, LANES, TRIES = range(5)
 
 
 _SUMS = {"mov", "add", "sub", "mul", "mad", "shl", "cvt", "cvta", "neg", "or"}
@@ -73,6 +75,7 @@ class _Spread:
 
     def __init__(self, function, alike, sources):
         self._alike, self._sources, self._flow = alike, sources, Flow.of(function)
+        self._tried = tried_again(function)
         self._parameters = {variable.name for variable in function.parameters} if function.entry else set()
         self._how: dict[str, How] = {}                   # by register, where it goes through the blocks; no NOT
         self._behind: dict[int, dict[str, How]] = {block: {} for block in self._flow.order}
@@ -105,7 +108,8 @@ class _Spread:
                     self._how[name] = how
         for one in self._flow.blocks[block]:
             under = self._under_of(block, one)
-            if one.opcode in _LOADS | _STORES and not self._is_elsewhere(one) and How.LANES in (under, self._address(one)):
+            if (one.opcode in _LOADS | _STORES and not self._is_elsewhere(one)
+                    and max(under, self._address(one)) >= How.LANES):
                 yield one
             if one.opcode in _STORES:
                 self._store(one, under)
@@ -147,6 +151,8 @@ class _Spread:
     def _made(self, one):
         """Of what an instruction makes."""
         if id(one) in self._sources:
+            if id(one) in self._tried:
+                return How.TRIES
             return How.RANK if one.opcode == "atom" and self._hands_out(one) else How.LANES
         if one.opcode in _LOADS:
             return self._loaded(one)
@@ -170,9 +176,11 @@ class _Spread:
         if not {"param", "local"}.isdisjoint(one.modifiers):
             return max(self._mixed[key] for key in self._keys(one))
         address = self._address(one)
+        mixed = max(self._mixed[key] for key in self._keys(one))
+        if mixed == How.TRIES:
+            return mixed
         if address >= How.RANK:
             return How.LANES
-        mixed = max(self._mixed[key] for key in self._keys(one))
         if mixed and not all(self._alike(one, operand) for operand in _addresses(one)):
             return How.LANES
         return max(address, How.ALL if mixed else How.NOT)
@@ -183,7 +191,8 @@ class _Spread:
         if not {"param", "local"}.isdisjoint(one.modifiers):
             how = max(value, under)
         else:
-            how = How.LANES if max(value, under, self._address(one)) >= How.RANK else How.NOT
+            how = max(value, under, self._address(one))
+            how = max(how, How.LANES) if how >= How.RANK else How.NOT
             if id(one) in self._sources:                 # what an atomic itself leaves behind does not depend on the order
                 how = How.NOT if one.opcode == "atom" else How.LANES
         for key in self._keys(one, True) if how else ():

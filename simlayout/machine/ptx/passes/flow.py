@@ -204,16 +204,38 @@ def _parts(body):
     return parts, labels
 
 
+def leads_back(function: syntax.Function) -> bool:
+    """Whether a branch of a function leads to a label above it, and all lead to labels: whether its Flow may have a loop.
+    What names no label is refused when the function is lowered.
+
+    >>> from simlayout.machine.ptx.parser.grammar import parse
+    >>> text = ".version 9.0 .target sm_90 .address_size 64 .entry k() { .reg .pred %p; again: @%p bra again; ret; }"
+    >>> leads_back(parse(text).functions["k"]), leads_back(parse(text.replace("bra again", "bra agian")).functions["k"])
+    (True, False)
+    """
+    body = function.body or ()
+    at = {one.name: i for i, one in enumerate(body) if isinstance(one, syntax.Label)}
+    leads = [(i, name) for i, one in enumerate(body) if isinstance(one, syntax.Instruction)
+             for name in _named(one, function)]
+    return all(name in at for _, name in leads) and any(at[name] < i for i, name in leads)
+
+
+def _named(one, function):
+    """The names of the labels to which a statement branches; a branch without any has one that is empty."""
+    if one.opcode == "bra":
+        return [getattr(operand, "name", "") for operand in one.operands[:1]] or [""]
+    if one.opcode == "brx":
+        tables = [function.tables.get(getattr(operand, "name", "")) for operand in one.operands[1:2]]
+        return [label for table in tables if isinstance(table, tuple) for label in table]
+    return []
+
+
 def _after(block, part, labels, function, count):
-    """The blocks that one may lead to. A branch that names no label, which lowering refuses, leads nowhere."""
+    """The blocks that one may lead to."""
     last = part[-1] if part else None
-    opcode = last.opcode if last is not None else ""
-    named = [getattr(operand, "name", "") for operand in last.operands] if opcode in ("bra", "brx") else []
-    if opcode == "bra":
-        yield from {labels[label] for label in named[:1] if label in labels}
-    if opcode == "brx":
-        yield from {labels[label] for name in named[1:2] for label in function.tables.get(name, ()) if label in labels}
-    ends = opcode in ("bra", "brx", "ret", "exit", "trap") and last.guard is None
+    if last is not None:
+        yield from {labels[name] for name in _named(last, function)}
+    ends = last is not None and last.opcode in ("bra", "brx", "ret", "exit", "trap") and last.guard is None
     if not ends and block + 1 < count:
         yield block + 1
 

@@ -20,7 +20,7 @@ from simlayout.machine.ptx.passes.contracted import is_product, is_sum
 from simlayout.machine.ptx.passes.copies import Copies, straight
 from simlayout.machine.ptx.passes.counted import end_of, turns, ways_out
 from simlayout.machine.ptx.passes.def_use import Statements, defined, registers_read, symbols_used
-from simlayout.machine.ptx.passes.flow import Flow
+from simlayout.machine.ptx.passes.flow import Flow, leads_back
 from simlayout.machine.ptx.passes.repeated import Repeated
 from simlayout.machine.ptx.passes.rotated import heading, rotated
 from simlayout.machine.ptx.passes.rounds import Rounds
@@ -42,7 +42,7 @@ def unrolled(function: syntax.Function) -> syntax.Function:
     ['ld.shared.b32', 'ld.shared.b32', 'ret']
     """
     body = function.body or ()
-    if not (_leads_back(body) and _may_matter(body)):
+    if not (leads_back(function) and _may_matter(body)):
         return function
     never = function.directives.get("pragma", ()).count("nounroll") > sum(getattr(one, "nounroll", False) for one in body)
     turning, (function, turned) = turns(Flow.of(function)), rotated(function)
@@ -67,14 +67,6 @@ def _next_body(loops, tried):
         if made is not None:
             return made
     return None
-
-
-def _leads_back(body):
-    """Whether a branch leads to a label above it, and all lead to labels."""
-    at = {one.name: i for i, one in enumerate(body) if isinstance(one, syntax.Label)}
-    leads = [(i, at.get(getattr(one.operands[0], "name", "") if one.operands else "")) for i, one in enumerate(body)
-             if isinstance(one, syntax.Instruction) and one.opcode == "bra"]
-    return all(to is not None for _, to in leads) and any(to < i for i, to in leads)
 
 
 def _may_matter(body):
