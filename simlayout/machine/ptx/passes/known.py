@@ -18,6 +18,7 @@ _UNIFORM = ("%ctaid", "%nctaid", "%ntid", "%cluster", "%nsmid", "%gridid")
 """How the names of special registers begin that all lanes of a warp share."""
 _ROUNDS = {"add", "sub", "fma", "mul", "div", "max", "min", "sqrt", "rsqrt", "rcp", "ex2", "lg2", "neg", "abs", "cvt"}
 _EXCHANGES = {"mov", "cvta", "shfl", "vote", "match", "redux", "activemask"}
+_MATRICES = {"ldmatrix", "movmatrix", "mma"}
 _FLOATS = {"f16", "f16x2", "bf16", "bf16x2", "f32", "f64"}
 _DEEPEST = 100
 """Definitions that are followed from one operand to the next."""
@@ -29,7 +30,9 @@ def _only_computes(instruction):
     opcode = instruction.opcode
     if opcode == "ld":
         return STRONG.isdisjoint(instruction.modifiers)
-    return opcode in _EXCHANGES or opcode in FORMS and opcode not in ("div", "rem", "rcp", "sqrt", "rsqrt")
+    if opcode == "wmma":
+        return instruction.modifiers[0] != "store"
+    return opcode in _EXCHANGES | _MATRICES or opcode in FORMS and opcode not in ("div", "rem", "rcp", "sqrt", "rsqrt")
 
 
 class Known:
@@ -114,7 +117,7 @@ class Known:
             if self.never(instruction.guard):
                 continue
             if _only_computes(instruction):
-                for name in defined(instruction):
+                for name in may_define(instruction):
                     computes[name].append(instruction)
             else:
                 todo.append(instruction)

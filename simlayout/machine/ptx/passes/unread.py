@@ -12,7 +12,8 @@ NOTE = "load of shared memory whose result nothing needs: ptxas leaves it out, a
 
 def unread_loads(body: Statements, known: Known) -> set[int]:
     """The ids of loads of shared memory in a body none of whose results is needed: read by nothing, or by what computes what
-    nothing reads, exchanges between lanes among it. Volatile loads stay. Seen in the SASS of ptxas 13.0.
+    nothing reads, exchanges between lanes and products of matrices among it. Volatile loads stay. Seen in the SASS of ptxas
+    13.0.
 
     >>> from simlayout.machine.ptx.parser.grammar import parse
     >>> text = ".version 9.0 .target sm_90 .address_size 64 .entry k() { .reg .b32 %r<4>; ld.shared.b32 %r1, [0]; "
@@ -22,8 +23,13 @@ def unread_loads(body: Statements, known: Known) -> set[int]:
     >>> [id(statement) in unread for statement in function.body]
     [True, False, False, False, False]
     """
-    return {id(s) for s in instructions(body) if is_shared_load(s)
+    return {id(s) for s in instructions(body) if (is_shared_load(s) or _loads_matrix(s))
             and all(map(known.unread, getattr(s.operands[0], "operands", s.operands[:1])))}
+
+
+def _loads_matrix(instruction):
+    """Whether it is a wmma.load of shared memory."""
+    return instruction.opcode == "wmma" and "load" in instruction.modifiers and "shared" in instruction.modifiers
 
 
 def unread_results(functions: Sequence[syntax.Function]) -> set[str]:
