@@ -18,6 +18,9 @@ COLUMNS = {"threads": "Predicated-On Thread Instructions Executed", "wavefronts"
            "sectors": "L2 Theoretical Sectors Global", "least": "L2 Theoretical Sectors Global Ideal"}
 """What is read of an instruction: sums over the launch (Nsight Compute 2025.3.1)."""
 
+OF_SHARED = {"wavefronts", "ideal"}
+"""Those of them that only kernels have which access shared memory."""
+
 METRICS = {"threads": "thread_inst_executed_true", "wavefronts": "memory_l1_wavefronts_shared",
            "ideal": "memory_l1_wavefronts_shared_ideal", "executions": "inst_executed",
            "sectors": "memory_l2_theoretical_sectors_global", "least": "memory_l2_theoretical_sectors_global_ideal"}
@@ -37,8 +40,8 @@ class Counted(WithExcess[int]):
 
     text: str
     threads: int
-    wavefronts: int
-    ideal: int
+    wavefronts: int = 0
+    ideal: int = 0
     executions: int = 0
     sectors: int = 0
     least: int = 0
@@ -92,7 +95,8 @@ def misread(text: str) -> bool:
 
 def parse(text: str, fields: Iterable[str] = tuple(COLUMNS)) -> list[dict[int, Counted]]:
     """The CSV of a source page -> one {offset in bytes from the kernel's start: Counted} per launch, in their order. fields:
-    of Counted, those that are read; others are 0.
+    of Counted, those that are read; others are 0. Of a kernel that does not access shared memory ncu leaves out what it
+    would count there (seen with 2025.3.1).
 
     Raises DeviceError for a text without instructions, or without the column of one of the fields.
     """
@@ -101,20 +105,25 @@ def parse(text: str, fields: Iterable[str] = tuple(COLUMNS)) -> list[dict[int, C
 
 def named(text: str, fields: Iterable[str] = tuple(COLUMNS)) -> list[tuple[str, dict[int, Counted]]]:
     """As `parse`, each page with the name of its kernel before it, "" where the text has none."""
-    launches, names, name, places = [], [], "", {}
+    launches, names, name, head, places = [], [], "", [], {}
     for number, row in enumerate(_rows(text), 1):
         if row[:1] == ["Kernel Name"]:
             name = row[1] if len(row) > 1 else ""
         elif row[:2] == ["Address", "Source"]:
             launches.append({})
             names.append(name)
-            places = {field: _place(row, COLUMNS[field]) for field in fields}
+            head = row
+            places = {field: _place(row, COLUMNS[field]) for field in fields
+                      if field not in OF_SHARED or COLUMNS[field] in row}
         elif launches and row and row[0].startswith("0x"):
             try:
                 counts = {field: _number(row[place]) for field, place in places.items()}
-                launches[-1][int(row[0], 16)] = Counted(row[1].strip(), **counts)
+                one = launches[-1][int(row[0], 16)] = Counted(row[1].strip(), **counts)
             except (IndexError, ValueError):
                 raise DeviceError(f"row {number} of ncu's source page is damaged: {brief(','.join(row))}") from None
+            if one.accesses_shared:
+                for field in OF_SHARED.intersection(fields):
+                    _place(head, COLUMNS[field])
     if not launches or not all(launches):
         last = (text.strip().splitlines() or ["nothing"])[-1]
         raise DeviceError(f"ncu printed no source page: {last if last.isprintable() else repr(last)}")

@@ -1,5 +1,7 @@
 """What Nsight Compute prints of every SASS instruction, and what becomes of it."""
 
+import csv
+import io
 import json
 from dataclasses import replace
 
@@ -50,6 +52,26 @@ def test_only_columns_that_are_asked_for_have_to_be_there():
         parse(lacking)
     (page,), (whole,) = parse(lacking, ("threads", "wavefronts", "ideal")), parse(PAGE)
     assert page == {at: replace(c, executions=0, sectors=0, least=0) for at, c in whole.items()}
+
+
+def without(named, kept):
+    """PAGE without the columns whose names contain a text, and with those instructions alone whose Counted is `kept`."""
+    lines = PAGE[PAGE.index('"Address"'):].splitlines()
+    rows = list(csv.reader(lines))
+    columns = [i for i, name in enumerate(rows[0]) if named not in name]
+    first = next(iter(int(row[0], 16) for row in rows[1:]))
+    (page,) = parse(PAGE)
+    rows = [rows[0], *(row for row in rows[1:] if kept(page[int(row[0], 16) - first]))]
+    text = io.StringIO()
+    csv.writer(text, quoting=csv.QUOTE_ALL).writerows([row[i] for i in columns] for row in rows)
+    return text.getvalue()
+
+
+def test_a_kernel_that_does_not_access_shared_memory_has_no_columns_of_it():
+    (page,), (whole,) = parse(without("Shared", lambda one: not one.accesses_shared)), parse(PAGE)
+    assert list(page.values()) == [one for one in whole.values() if not one.accesses_shared]
+    with pytest.raises(DeviceError, match="no column 'L1 Wavefronts Shared"):
+        parse(without("Shared", lambda one: True))
 
 
 def test_a_raw_page_gives_one_dict_per_launch():
