@@ -71,7 +71,8 @@ class AccessCount(WithExcess[int]):
 
 
 def counts_table(counts: Iterable[AccessCount]) -> str:
-    """AccessCounts as lines of text below a head; without the columns of which nobody has anything.
+    """AccessCounts as lines of text below a head; without the columns of which nobody has anything. What is called by its
+    line has that once.
 
     >>> print(counts_table([AccessCount("load A", "ldmatrix.x4", 2, 32, 8)]))
     access  instruction  instructions  wavefronts  ideal  excess
@@ -86,6 +87,7 @@ def counts_table(counts: Iterable[AccessCount]) -> str:
 
 def _row(count):
     line = f"{basename(count.file)}:{count.line}" if count.line else ""
+    line = "" if line == count.name else line
     return (count.name, count.instruction, line, str(count.instructions), str(count.wavefronts), str(count.ideal),
             str(count.excess) if count.exact else f"{count.excess} (not known exactly)", str(count.bytes or ""))
 
