@@ -218,7 +218,9 @@ def test_how_many_counts_of_kernels_of_more_compilers_are_equal(name, number, co
     ("blind_third", (24, "24 more projects"), "all results but eight",
      {"atomics try again": 5, "a load that a loop does not change": 1, "a load that makes 64 bits": 1, "CTAs try a lock": 1},
      ["Of six of these the order of atomics, or of a lock, decides, one has a race, which is told",
-      "Of the eight kernels with other counts five have atomics that try again"])])
+      "Of the eight kernels with other counts five have atomics that try again"]),
+    ("blind_fourth", (15, "fifteen other projects"), "all results but one", {"atomics try again": 1, "the source page": 4},
+     ["of which the order of atomics decides", "Of the five kernels with other counts one has atomics that try again"])])
 def test_how_many_counts_of_kernels_predicted_blindly_are_equal(name, many, results, why_apart, sentences):
     kernels = read(f"h200_{name}_kernels.json")["kernels"]
     counts = [(a, b, kernel.get("now", {}).get(of, b)) for kernel in kernels for of, (a, b) in kernel["wavefronts"].items()]
@@ -241,8 +243,9 @@ def test_how_many_counts_of_kernels_predicted_blindly_are_equal(name, many, resu
 
 
 def test_why_results_of_kernels_predicted_blindly_are_others():
-    first, more, third = ([kernel for kernel in read(f"h200_{name}_kernels.json")["kernels"] if kernel["result"] == "other"]
-                          for name in ("blind", "blind_more", "blind_third"))
+    first, more, third, fourth = (
+        [kernel for kernel in read(f"h200_{name}_kernels.json")["kernels"] if kernel["result"] == "other"]
+        for name in ("blind", "blind_more", "blind_third", "blind_fourth"))
     assert len(first) == 5 and sum(kernel.get("now") == {"result": "equal"} for kernel in first) == 3
     ordered = [kernel for kernel in more if "order" in kernel["why"]]
     assert (len(more), len(ordered)) == (16, 12)
@@ -251,3 +254,4 @@ def test_why_results_of_kernels_predicted_blindly_are_others():
     assert (len(third), len(ordered)) == (8, 6)
     assert sum(kernel.get("now") == {"result": "equal"} for kernel in third) == 1
     assert sum(kernel.get("hazards", 0) > 0 for kernel in third if kernel not in ordered) == 1
+    assert [("order" in kernel["why"], kernel["exact"]) for kernel in fourth] == [(True, False)]
