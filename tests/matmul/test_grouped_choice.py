@@ -1,5 +1,9 @@
 """Which configuration a grouped product gets: by an estimate for groups of several sizes, whose mean the host knows."""
 
+from collections import defaultdict
+from itertools import product
+from statistics import geometric_mean
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,7 +14,7 @@ from cuda_kernels.bench.programs import wanted_of
 from cuda_kernels.lab import tuning_learn, tuning_record
 from cuda_kernels.matmul.choose.choice import choose, likely, ranked
 from cuda_kernels.matmul.choose.figures import FIGURES, H200
-from cuda_kernels.matmul.choose.grouped import TOGETHER, estimated_groups, of_groups, work_of_groups
+from cuda_kernels.matmul.choose.grouped import HIGHER, ROOM, TOGETHER, estimated_groups, of_groups, work_of_groups
 from cuda_kernels.matmul.choose.model import tiles_of_uneven
 from cuda_kernels.matmul.choose.wanted import Wanted
 from simlayout.errors import SimlayoutError
@@ -72,6 +76,26 @@ def test_few_rows_get_low_tiles_and_what_is_measured_begins_with_what_is_chosen(
     found = likely(wanted, figures, 32)
     assert found[0] == choose(wanted, figures) and len(set(found)) == len(found) > 8
     assert found[0].group_height <= (64 if rows <= 1024 else 256) and found[0].group_height >= (64 if rows == 65536 else 0)
+
+
+@pytest.mark.parametrize("figures", FIGURES.values())
+@pytest.mark.parametrize("groups", [8, 16, 64, 128])
+def test_groups_of_few_rows_get_tiles_with_room_for_four_times_as_many_at_most(groups, figures):
+    for mean, N, K in product((1, 4, 16), (1536, 4096, 14336), (2048, 7168, 14336)):
+        assert choose(Wanted(groups * mean, N, K, groups, grouped=True), figures).group_height <= max(16, ROOM * mean)
+
+
+def test_no_higher_tile_was_the_fastest_that_was_measured():
+    heights, ratios = {*of_groups().tile_m.tolist()}, []
+    for record in map(tuning_record.read, RECORDS.values()):
+        for tried in record.products:
+            rows, of = tried.problem.M / tried.problem.groups, defaultdict(list)
+            enough = min([height for height in heights if height >= ROOM * rows], default=max(heights))
+            for config, us in record.times_of(tried).items():
+                of[config.group_height > enough].append(us)
+            ratios += [min(of[True]) / min(of[False])] if len(of) == 2 else []
+    assert (len(ratios), round(min(ratios), 3), round(max(ratios), 2)) == (43, 1.002, 1.68)
+    assert round(geometric_mean(ratios), 2) == HIGHER
 
 
 def costs(gpu):

@@ -44,12 +44,12 @@ class Work:
 
     rows, cols: of C, as the kernel has it; whole, left: tiles that stay whole, and that are cut; parts: of each cut tile;
     waves: of whole tiles; busy, busy_last, busy_cut: CTAs at a time, in the last wave, and with the cut tiles; usual, most:
-    rows of A and B outside of the matrices that a CTA loads per step, on average and at the edge; aligned
-    [4, configurations]: the part of the rows requested that is of each `misalignment_of`; delivered: rows that the shared
-    memory of a CTA receives in a step; requested: those that it requests; paired, gathered: the same if rows that a TPC or
-    a GPC requests more than once count once; memory: bytes of A, B and C that pass DRAM; flops: 2 M N K, including the part
-    of the tiles outside C; narrow: whether A and B are of 8 bits, so that K counts pairs of their elements; c_bytes: of an
-    element of C.
+    rows of A and B outside of the matrices that a CTA loads per step, on average and at the edge; off_a, off_b: the
+    `misalignment_of` what tiles load of A's and B's lines; aligned [4, configurations]: the part of the rows requested that
+    is of each; delivered: rows that the shared memory of a CTA receives in a step; requested: those that it requests;
+    paired, gathered: the same if rows that a TPC or a GPC requests more than once count once; memory: bytes of A, B and C
+    that pass DRAM; flops: 2 M N K, including the part of the tiles outside C; narrow: whether A and B are of 8 bits, so that
+    K counts pairs of their elements; c_bytes: of an element of C.
     """
 
     rows: np.ndarray
@@ -64,6 +64,8 @@ class Work:
     busy_cut: np.ndarray
     usual: np.ndarray
     most: np.ndarray
+    off_a: np.ndarray
+    off_b: np.ndarray
     aligned: np.ndarray
     delivered: np.ndarray
     requested: np.ndarray
@@ -189,13 +191,14 @@ class Estimates:
         last = np.where(waves > 1, np.minimum(units, whole - (waves - 1) * free), units)
         columns = np.where(self.across[1], _up(self.tile_n, 64) * 64, self.tile_n)
         loaded = np.minimum(rows, self.tile_m), np.minimum(cols, columns)
+        off = self._off(rows, cols, K)
         shared = self._shared(*loaded, tall, wide, units // self.resident, np.where(whole > 0, 1, parts), left, gpu.sms)
         return Work(rows, cols, steps, whole, left, parts, waves, units * self.sharing, last * self.sharing,
                     np.clip(left * parts, 1, free) * self.sharing,
                     outside_m / (tall * self.sharing) + outside_n / (wide * self.sharing),
                     np.minimum(outside_m, self.tile_m) / self.cluster_n
                     + np.minimum(outside_n, self.tile_n) / self.cluster_m,
-                    self._aligned(*loaded, rows, cols, K), sum(loaded), *shared,
+                    *off, self._aligned(*loaded, *off), sum(loaded), *shared,
                     matrices * (2 * (M * K + N * K) + c_bytes * M * N + self._again(tall, wide, 2 * cols * K, free, gpu)),
                     2.0 * tiles * self.sharing * self.tile_m * self.tile_n * K, narrow, c_bytes)
 
@@ -206,13 +209,16 @@ class Estimates:
         majors = self.mn_major_a, self.mn_major_b
         return tuple(np.where(self.turned, other, own) for own, other in zip(majors, reversed(majors)))
 
-    def _aligned(self, tile_rows, tile_cols, rows, cols, K):
-        """`aligned` of Work. tile_rows, tile_cols: of A and B that a tile loads."""
+    def _off(self, rows, cols, K):
+        """(off_a, off_b) of Work."""
         across_m, across_n = self.across
-        of_a = misalignment_of(np.where(across_m, rows, K))
-        of_b = misalignment_of(np.where(across_n, cols, K), np.where(across_n, self.tile_n, 0))
+        return (misalignment_of(np.where(across_m, rows, K)),
+                misalignment_of(np.where(across_n, cols, K), np.where(across_n, self.tile_n, 0)))
+
+    def _aligned(self, tile_rows, tile_cols, off_a, off_b):
+        """`aligned` of Work. tile_rows, tile_cols: of A and B that a tile loads."""
         own_m, own_n, each = tile_rows / self.cluster_n, tile_cols / self.cluster_m, np.arange(4)[:, None]
-        return (own_m * (of_a == each) + own_n * (of_b == each)) / (own_m + own_n)
+        return (own_m * (off_a == each) + own_n * (off_b == each)) / (own_m + own_n)
 
     def _again(self, tall, wide, nbytes, free, gpu):
         """Bytes of B (`nbytes` of a matrix) that come from DRAM again. Each group of rows of tiles reads all of B, and what

@@ -31,10 +31,10 @@ base64 of the arrays themselves as well, and a megabyte of JSON's numbers takes 
 
 OPTIONS = ("tile_m", "tile_n", "stages", "resident", "cluster_m", "cluster_n", "slices", "consumers", "pingpong",
            "turned", "boxes", "promotes")
-WORK = ("misalignment", "whole", "left", "parts", "waves", "busy", "busy_last", "usual", "most", "narrow",
+WORK = ("misalignment", "off_a", "off_b", "whole", "left", "parts", "waves", "busy", "busy_last", "usual", "most", "narrow",
         "c_bytes")
 FEATURES = (*OPTIONS, *WORK, "group", "rows", "cols", "steps", "tall", "wide", "paired", "gathered", "requested", "padded",
-            "memory", "time", "power", "c_off", "across", "dram", "early")
+            "memory", "time", "power", "c_off", "across", "beyond", "dram", "early")
 """The inputs of the trees: attributes of `model.Estimates` and of its `Work`, and what `features` computes from them."""
 
 LINE, SECTOR = 64, 16
@@ -44,10 +44,11 @@ LINE, SECTOR = 64, 16
 def features(estimates, work, times, gpu):
     """float32 [FEATURES, configurations] of Estimates, their Work, and their times in microseconds on a GPU with Figures.
 
-    Three say what the formula does not know: c_off, whether C's lines or what tiles store of them start off L2's lines (1),
+    Four say what the formula does not know: c_off, whether C's lines or what tiles store of them start off L2's lines (1),
     off their halves (2), or off sectors (3), so that two tiles share what lies at their edge; across: whether lines of A
-    (1), of B (2) or of both (3) run across the tile instead of along K; dram: of the GPU, in bytes per nanosecond. One says
-    what it leaves out: early, whether the next kernel may begin early, of several such products in a row."""
+    (1), of B (2) or of both (3) run across the tile instead of along K; beyond: how many columns a tile has of the last 64
+    of such a B that it loads; dram: of the GPU, in bytes per nanosecond. One says what it leaves out: early, whether the
+    next kernel may begin early, of several such products in a row."""
     tall = -(-work.rows // (estimates.tile_m * estimates.cluster_m))
     wide = -(-work.cols // (estimates.tile_n * estimates.cluster_n))
     tile = estimates.tile_m * estimates.tile_n
@@ -58,7 +59,8 @@ def features(estimates, work, times, gpu):
                    wide=wide, paired=work.paired / work.requested, gathered=work.gathered / work.requested,
                    requested=work.requested / tile, padded=work.flops / (work.rows * work.cols * work.steps),
                    memory=work.memory / times, time=times, power=work.flops / times, c_off=c_off,
-                   across=of_a + 2 * of_b, dram=gpu.dram, early=estimates.early)
+                   across=of_a + 2 * of_b, beyond=np.where(of_b, estimates.tile_n % 64, 0), dram=gpu.dram,
+                   early=estimates.early)
     columns = [getattr(estimates, name) for name in OPTIONS] + [getattr(work, name) for name in WORK]
     columns += derived.values()
     table = np.empty((len(FEATURES), len(times)), np.float32)
