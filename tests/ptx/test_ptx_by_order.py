@@ -34,7 +34,7 @@ BY_A_WORD = """setp.eq.u32 %p1, %r1, 0; @!%p1 bra ON; atom.global.add.u32 %r6, [
 ON: bar.sync 0; ld.shared.b32 %r6, [count]; setp.gt.u32 %p2, %r6, 5; @%p2 bra OUT;
 shl.b32 %r7, %r4, 3; add.u32 %r7, %r7, %r2; ld.shared.b32 %r8, [%r7]; st.global.u32 [%rd1+4096], %r8; OUT: ret;"""
 A_LOCK_BY_A_WORD = """TRY: setp.eq.u32 %p1, %r1, 0; @!%p1 bra ON; atom.global.cas.b32 %r6, [%rd1], 0, 1;
-st.shared.b32 [count], %r6; ON: bar.sync 0; ld.shared.b32 %r6, [count]; bar.sync 0; setp.ne.u32 %p2, %r6, 0; @%p2 bra TRY;
+st.shared.b32 [count], %r6; ON: bar.sync 0; ld.shared.b32 %r7, [count]; bar.sync 0; setp.ne.u32 %p2, %r7, 0; @%p2 bra TRY;
 ld.shared.b32 %r7, [%r5]; bar.sync 0; @%p1 atom.global.exch.b32 %r8, [%rd1], 0; ret;"""
 POLLS = """setp.lt.u32 %p1, %r1, 32; @!%p1 bra WAIT; setp.eq.u32 %p2, %r1, 0; @%p2 st.volatile.shared.b32 [count], 1;
 bra OUT; WAIT: ld.volatile.shared.b32 %r6, [count]; setp.eq.u32 %p1, %r6, 0; @%p1 bra WAIT; OUT: ret;"""
@@ -73,11 +73,14 @@ def test_atomics_of_warps_that_a_barrier_orders_leave_counts_exact(monkeypatch, 
     assert not traced(ordered.replace("bar.sync 0; ", "", 1), hazards="report").total().exact
 
 
-def test_how_often_a_cta_tries_for_a_lock_is_not_exact_where_a_word_of_shared_memory_says_whether_it_has_it():
-    one_cta, trace = traced(A_LOCK_BY_A_WORD, 2, 1, "report"), traced(A_LOCK_BY_A_WORD, 2, 3, "report")
+@pytest.mark.parametrize("how", ["", ".volatile"])
+def test_how_often_a_cta_tries_for_a_lock_is_not_exact_where_a_word_of_shared_memory_says_whether_it_has_it(how):
+    body = A_LOCK_BY_A_WORD.replace(".shared.b32 [count]", f"{how}.shared.b32 [count]").replace(
+        "ld.shared.b32 %r7, [count]", f"ld{how}.shared.b32 %r7, [count]")
+    one_cta, trace = traced(body, 2, 1, "report"), traced(body, 2, 3, "report")
     assert one_cta.total().exact
     unsure = {(c.ptx_line, c.instruction): c.instructions for c in trace.lines if not c.exact}
-    assert {instruction: many for (_, instruction), many in unsure.items()} == {"ld.shared.b32": 6, "st.shared.b32": 3}
+    assert {of: many for (_, of), many in unsure.items()} == {"ld.shared.b32": 6, "st.shared.b32": 3}
     assert len({line for line, _ in unsure}) == 1
 
 
