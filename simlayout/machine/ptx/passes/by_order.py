@@ -66,16 +66,20 @@ class ByOrder:
         those of other warps."""
         which = frozenset(map(id, sources))
         if which not in self._found:
-            self._found[which] = _Spread(self._function, self._alike, which).found() if sources else []
+            self._found[which] = _Spread(self._function, self._alike, which, self._tried).found() if sources else []
         return self._found[which]
+
+    @cached_property
+    def _tried(self):
+        return tried_again(self._function)
 
 
 class _Spread:
-    """How far the order goes by which threads come to some instructions, by their ids."""
+    """How far the order goes by which threads come to some instructions, by their ids. tried: the ids of those among them
+    that threads try until they succeed."""
 
-    def __init__(self, function, alike, sources):
-        self._alike, self._sources, self._flow = alike, sources, Flow.of(function)
-        self._tried = tried_again(function)
+    def __init__(self, function, alike, sources, tried):
+        self._alike, self._sources, self._tried, self._flow = alike, sources, tried, Flow.of(function)
         self._parameters = {variable.name for variable in function.parameters} if function.entry else set()
         self._how: dict[str, How] = {}                   # by register, where it goes through the blocks; no NOT
         self._behind: dict[int, dict[str, How]] = {block: {} for block in self._flow.order}

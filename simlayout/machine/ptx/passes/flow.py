@@ -210,7 +210,7 @@ def leads_back(function: syntax.Function) -> bool:
 
     >>> from simlayout.machine.ptx.parser.grammar import parse
     >>> text = ".version 9.0 .target sm_90 .address_size 64 .entry k() { .reg .pred %p; again: @%p bra again; ret; }"
-    >>> leads_back(parse(text).functions["k"]), leads_back(parse(text.replace("bra again", "bra agian")).functions["k"])
+    >>> leads_back(parse(text).functions["k"]), leads_back(parse(text.replace("bra again", "bra %p")).functions["k"])
     (True, False)
     """
     body = function.body or ()

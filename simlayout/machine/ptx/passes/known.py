@@ -31,7 +31,7 @@ def _only_computes(instruction):
     if opcode == "ld":
         return STRONG.isdisjoint(instruction.modifiers)
     if opcode == "wmma":
-        return instruction.modifiers[0] != "store"
+        return "store" not in instruction.modifiers[:1]
     return opcode in _EXCHANGES | _MATRICES or opcode in FORMS and opcode not in ("div", "rem", "rcp", "sqrt", "rsqrt")
 
 
