@@ -48,7 +48,9 @@ TAKEN = [
     "bra E; E:", "L0: L1: ts: .branchtargets L<2>; brx.idx %r1, ts;", "L0: L1: ts: .branchtargets L0, L1; brx.idx %r1, ts;",
     "p: .callprototype (.param .b32 _) _ (.param .b32 x); .param .b32 q; .param .b32 s; call (q), %rd1, (s), p;",
     "/* one */ // two\n/***/", ".shared .align 8 .v2 .f32 pairs[2][3];", "prefetch.global.L2 [%rd1 + 4];",
-    "shfl.sync.up.b32 %r1|%p1, %r2, 1, 0, -1;", "shfl.bfly.sync.b32 %r1|%p1, %r2, 1, 31, -1;", "@!%p1 bra.uni X; X:",
+    "shfl.sync.up.b32 %r1|%p1, %r2, 1, 0, -1;", "shfl.bfly.sync.b32 %r1|%p1, %r2, 1, 31, -1;",
+    "cp.async.shared.global.ca [%r1], [%rd1], 8;", "cp.async.shared::cta.cg.global [%r1], [%rd1], 16;",
+    "@!%p1 bra.uni X; X:",
 ]
 REFUSED = [
     "add.u32 %r1, %r2 %r3;", "mov.u32 %r1, 1;;", "mov.u32 %r1, 1", "@%p1 { mov.u32 %r1, 1; }", "mov.u32 %r1, 019;",

@@ -13,17 +13,16 @@ from cuda_kernels.matmul.choose.programs import programs_of
 from cuda_kernels.matmul.choose.trees import OF_GROUPS
 
 TOGETHER = 2048
-"""Rows of a group whose tiles are walked together, so that a group's matrix is read from DRAM once, unless it has more rows:
-of 64 groups of 256 rows on average, 4096 columns and 7168 deep, tiles of 256 x 104 took 1.7 times as long where those that
-share rows came first (by hand, on an H100). A quarter, half, twice and four times as many took as long on average, to a
-percent, and 0.9 to 1.16 of the time at single ones of 13 products on an H200 (`tests/data/h200_groups.json.xz`)."""
+"""Rows of a group whose tiles are walked together, so that a group's matrix is read from DRAM once, unless it has more rows.
+A quarter, half, twice and four times as many took as long on average, to a percent, and 0.9 to 1.16 of the time at single
+ones of 13 products on an H200 (`tests/data/h200_groups.json.xz`)."""
 
 
 ROOM, HIGHER = 4, 1.06
 """Tiles that are higher than those with room for so many times the rows of an average group take so many times as long: at
-43 products where both were measured the best of them took 1.002 to 1.68 times as long as the best of the others, 1.06 in
-the geometric mean (`tests/data/h200_groups.json.xz`, `h100_groups.json.xz`). Trees alone held heights that nobody had
-measured with few rows, as 96, for fast."""
+43 products where both were measured the best of them took 1.002 to 1.68 times as long as the best others, 1.06 in the
+geometric mean (`tests/data/h200_groups.json.xz`, `h100_groups.json.xz`). Trees alone held some that nobody had measured for
+fast."""
 
 
 def along_groups(estimates):

@@ -122,6 +122,8 @@ class Body:
             if not _OPCODE.match(word):
                 tokens.fail(_STATEMENT if word != "@" else "an instruction")
             opcode, *modifiers = word.split(".")
+            if word.startswith("cp.async."):             # ptxas takes its .ca or .cg in any place
+                modifiers.sort(key=lambda modifier: {"async": 0, "ca": 1, "cg": 1}.get(modifier, 2))
             found = self._opcodes[word] = opcode, tuple(modifiers)
         tokens.at += 1
         while _MODIFIER.match(words[tokens.at]):        # behind a space
