@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from machine_code import debugged, listed_each, needs_tools
+from machine_code import assembled, debugged, listed_each, needs_tools, of_class
+from nvcc import needs_nvcc, ptx_of
 from ptx_texts import module
 
 from simlayout import ptx
@@ -60,3 +61,29 @@ def test_ptxas_makes_this_of_them(tmp_path):
     for lines, wanted in LINES.items():
         opcodes = made[body(lines)]
         assert [one for one in opcodes[:opcodes.index("EXIT")] if one.split(".")[0] in named] == wanted.split(), lines
+
+
+VARIABLES = """
+extern "C" __global__ void k() {
+    __shared__ alignas(16) unsigned s[128];
+    s[threadIdx.x * 4] = threadIdx.x;
+    unsigned at = (unsigned)__cvta_generic_to_shared(&s[threadIdx.x * 4]), one, a, b, c, d;
+    float x = 0, y = 0, z = 0, w = 0;
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(one) : "r"(at));
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(a), "=r"(b), "=r"(c), "=r"(d) : "r"(at));
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%4, %5}, "
+                 "{%0, %1, %2, %3};" : "+f"(x), "+f"(y), "+f"(z), "+f"(w) : "r"(a), "r"(b), "r"(c), "r"(d));
+}
+"""
+
+
+@needs_nvcc
+@needs_tools
+def test_what_is_loaded_into_a_variable_that_nothing_reads_counts_as_ptxas_loads_it_for_the_debugger(tmp_path):
+    text = ptx_of(VARIABLES, tmp_path, "-G", arch="sm_90").read_text()
+    _, opcodes = assembled(text, tmp_path)
+    trace = ptx.load(text)["k"].run(1, 32, hazards="report")
+    found = {name: sum(one.instructions for one in trace.accesses if one.instruction.startswith(f"{name}."))
+             for name in ("ld", "ldmatrix")}
+    assert found == {"ld": of_class(opcodes, "LDS"), "ldmatrix": of_class(opcodes, "LDSM")} == {"ld": 1, "ldmatrix": 1}

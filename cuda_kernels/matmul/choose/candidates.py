@@ -72,8 +72,7 @@ Microseconds of it, of the best of seven others and of cuBLAS (tests/data/h100_s
 | 20000 x 4104 x 128 | 67, 99, 103 | 65, 77, 82 |
 | 14608 x 14312 x 152 | 219, 255, 253 | 204, 234, 206 |
 | 14608 x 14312 x 256 | 216, 288, 243 | 257, 204, 216 |
-
-At 14608 x 14312 x 512 an H100 took 363 with it and 333 with another (by hand)."""
+"""
 
 SHALLOW_BYTES = 512
 """Bytes of a line of K up to which storing C is most of the work. An H100 took with C by sectors 0.70 to 0.87 of the best of

@@ -21,8 +21,7 @@ PATH, OF_GROUPS = (Path(__file__).with_name(name) for name in ("trees.json", "tr
 
 UNIT = 8e-5
 """The unit of the leaves in a file, which are whole numbers: they are logarithms of the factor, in steps of this. In half of
-it the file would be an eighth larger. By leaves that are not rounded 32 of 750 random products get another choice, and the
-products in a row that an H200 measured cost the same to 0.01 percent."""
+it the file would be an eighth larger."""
 
 STORED = {"condition": "<u2", "feature": "<u1", "border": "<f4", "leaf": "<i2"}
 """The arrays of a file: of each node the number of its condition, of each condition the feature and the border, which

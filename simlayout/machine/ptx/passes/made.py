@@ -15,7 +15,7 @@ from simlayout.machine.ptx.passes.gates import Guard, apart, put_off
 from simlayout.machine.ptx.passes.joined import Joined, joined
 from simlayout.machine.ptx.passes.map_fields import Access, map_fields
 from simlayout.machine.ptx.passes.redundant import redundant_accesses, stored_again
-from simlayout.machine.ptx.passes.unread import unread_loads
+from simlayout.machine.ptx.passes.unread import loads_read_by_nothing, unread_loads
 
 
 @dataclass(frozen=True)
@@ -36,10 +36,11 @@ class Made:
 def made(names) -> Made:
     """Of the function of some Names, whose instructions are whole."""
     function = names.function
-    unread = unread_loads(function.body, names.known)
     if not names.optimized:
+        unread = loads_read_by_nothing(function.body)
         fields = {of: accesses for statement in function.body for of, accesses in map_fields([statement]).items()}
         return Made(*sunk(function.body), unread=unread, counts=dict.fromkeys(unread, ()), fields=fields)
+    unread = unread_loads(function.body, names.known)
     redundant = redundant_accesses(function, names.known, names.alike, unread)
     gone = unread | redundant.keys()
     wholes = joined(function.body, names, gone)

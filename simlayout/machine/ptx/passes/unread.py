@@ -4,7 +4,14 @@ from collections.abc import Sequence
 
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.passes.accesses import is_shared_load
-from simlayout.machine.ptx.passes.def_use import Statements, instructions, registers_in, registers_read, symbols_used
+from simlayout.machine.ptx.passes.def_use import (
+    Statements,
+    defined,
+    instructions,
+    registers_in,
+    registers_read,
+    symbols_used,
+)
 from simlayout.machine.ptx.passes.known import Known
 
 NOTE = "load of shared memory whose result nothing needs: ptxas leaves it out, and it counts nothing"
@@ -23,13 +30,25 @@ def unread_loads(body: Statements, known: Known) -> set[int]:
     >>> [id(statement) in unread for statement in function.body]
     [True, False, False, False, False]
     """
-    return {id(s) for s in instructions(body) if (is_shared_load(s) or _loads_matrix(s))
-            and all(map(known.unread, getattr(s.operands[0], "operands", s.operands[:1])))}
+    return {id(s) for s in _shared_loads(body) if all(map(known.unread, getattr(s.operands[0], "operands", s.operands[:1])))}
 
 
-def _loads_matrix(instruction):
-    """Whether it is a wmma.load of shared memory."""
-    return instruction.opcode == "wmma" and "load" in instruction.modifiers and "shared" in instruction.modifiers
+def loads_read_by_nothing(body: Statements) -> set[int]:
+    """The ids of those that ptxas leaves out of PTX of nvcc -G, where a move into a variable that nothing reads stays.
+
+    >>> from simlayout.machine.ptx.parser.grammar import parse
+    >>> text = ".version 9.0 .target sm_90 .address_size 64 .entry k() { .reg .b32 %r<4>; ld.shared.b32 %r1, [0]; "
+    >>> body = parse(text + "ld.shared.b32 %r2, [4]; mov.b32 %r3, %r2; ret; }").functions["k"].body
+    >>> [id(statement) in loads_read_by_nothing(body) for statement in body]
+    [True, False, False, False]
+    """
+    read = {name for one in instructions(body) for name in registers_read(one)}
+    return {id(one) for one in _shared_loads(body) if read.isdisjoint(defined(one))}
+
+
+def _shared_loads(body):
+    return [one for one in instructions(body)
+            if is_shared_load(one) or one.opcode == "wmma" and {"load", "shared"}.issubset(one.modifiers)]
 
 
 def unread_results(functions: Sequence[syntax.Function]) -> set[str]:

@@ -61,8 +61,7 @@ def _changed(inside):
 
 
 def _deciding(inside, names):
-    """The ids of a loop's accesses of memory of which the registers of these names are made, also by way of shared memory: a
-    thread tries for its CTA, and the others load what it has found."""
+    """The ids of a loop's accesses of memory of which registers of these names are made, also through shared memory."""
     makers, todo, found = defaultdict(list), list(names), set()
     stored = [name for one in inside if one.opcode == "st" and _may_be_shared(one)
               for name in registers_in(one.operands[1:])]
