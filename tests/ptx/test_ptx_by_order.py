@@ -12,6 +12,7 @@ from simlayout.machine.ptx.passes.alike import Alike
 from simlayout.machine.ptx.passes.by_order import ByOrder
 from simlayout.machine.ptx.passes.def_use import instructions
 from simlayout.machine.ptx.passes.known import Known
+from simlayout.machine.ptx.passes.waits import tried_again
 
 HEAD = """.shared .align 4 .b8 s[1024]; .shared .align 4 .b8 bins[128]; .shared .align 4 .b32 count;
 ld.param.u64 %rd1, [kernel_param_0]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 4; add.u64 %rd1, %rd1, %rd2;
@@ -112,7 +113,7 @@ def test_counts_that_differ_from_order_to_order_are_none_that_are_exact(monkeypa
                                   A_LOCK_BY_A_WORD])
 def test_what_depends_on_several_accesses_is_what_depends_on_any_of_them(body):
     function = sl.ptx.load(module(HEAD + body, ["u64"])).entry().function
-    found = ByOrder(function, Known(function), Alike(function))
+    found = ByOrder(function, Known(function), Alike(function), tried_again(function))
     accesses = [one for one in instructions(function.body) if one.opcode in ("ld", "st", "atom")]
     each = {id(one) for source in accesses for one in found.behind(source)}
     assert {id(one) for one in found.behind(*accesses)} == each and not found.behind()

@@ -17,7 +17,6 @@ TOGETHER = 2048
 A quarter, half, twice and four times as many took as long on average, to a percent, and 0.9 to 1.16 of the time at single
 ones of 13 products on an H200 (`tests/data/h200_groups.json.xz`)."""
 
-
 ROOM, HIGHER = 4, 1.06
 """Tiles that are higher than those with room for so many times the rows of an average group take so many times as long: at
 43 products where both were measured the best of them took 1.002 to 1.68 times as long as the best others, 1.06 in the

@@ -109,7 +109,7 @@ class Names:
     @cached_property
     def by_order(self):
         """As `passes.by_order`: what depends on the order in which warps come to an atomic."""
-        return ByOrder(self.function, self.known, self.alike)
+        return ByOrder(self.function, self.known, self.alike, self.tried_again)
 
     def unsure(self, instructions):
         """{where the recorder counts what depends on the order in which warps come to some instructions}."""

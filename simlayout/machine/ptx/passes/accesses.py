@@ -14,6 +14,8 @@ _ENDS = {"bra", "brx", "ret", "exit", "call", "trap", "bar", "barrier", "fence",
 """Opcodes past which nothing is joined; those that may touch shared memory come on top."""
 _TOUCH = {"ld", "st", "atom", "red", "ldmatrix", "tensormap"}
 """Opcodes that touch the memory that a modifier names, or any."""
+_OTHERS = {"global", "local", "param", "const", "commit_group"}
+"""Modifiers of what accesses another space, or none."""
 _KEEP_GUARDS = {"mov", "cvta", *FORMS}
 """Opcodes that ptxas executes under their guard from the beginning."""
 
@@ -58,6 +60,11 @@ def is_shared_load(instruction: syntax.Instruction) -> bool:
         return True
     named = any(modifier.partition("::")[0] == "shared" for modifier in instruction.modifiers)
     return instruction.opcode == "ld" and named and "volatile" not in instruction.modifiers
+
+
+def may_be_shared(access: syntax.Instruction) -> bool:
+    """Whether an access may be one of shared memory, by the spaces that it names: cp.async names two."""
+    return "shared" in access.modifiers or _OTHERS.isdisjoint(access.modifiers)
 
 
 def keeps_apart(statement: syntax.Instruction | syntax.Label, store: bool) -> bool:

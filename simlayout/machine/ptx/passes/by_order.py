@@ -8,17 +8,17 @@ stands in such places is in any order, and so are lanes that go by it, by a rank
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from enum import IntEnum
 from functools import cached_property
 
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.opcodes.lanes import FORMS
+from simlayout.machine.ptx.passes.accesses import may_be_shared
 from simlayout.machine.ptx.passes.alike import Alike
 from simlayout.machine.ptx.passes.def_use import defined, instructions, registers_in, registers_read
 from simlayout.machine.ptx.passes.flow import Flow
 from simlayout.machine.ptx.passes.known import Known
-from simlayout.machine.ptx.passes.waits import tried_again
 
 
 class How(IntEnum):
@@ -39,20 +39,21 @@ _ELSEWHERE = {"shared", "shared::cta", "shared::cluster", "local", "param", "con
 
 
 class ByOrder:
-    """Of a syntax.Function. known, alike: what is known of its registers.
+    """Of a syntax.Function. known, alike: what is known of its registers; tried: the ids of atomics that threads try until
+    they succeed.
 
     >>> from simlayout.machine.ptx.parser.grammar import parse
     >>> text = ".version 9.0\\n.target sm_90\\n.address_size 64\\n.entry f() { .reg .b32 %r<9>; .shared .b32 s[9];"
     >>> text += "mov.u32 %r1, %tid.x; atom.shared.add.u32 %r2, [s], 1; shl.b32 %r3, %r2, 2; st.shared.b32 [%r3], %r1;"
     >>> text += "ld.shared.b32 %r4, [%r1]; ld.shared.b32 %r5, [%r4]; ret; }"
     >>> function = parse(text).functions["f"]
-    >>> found = ByOrder(function, Known(function), Alike(function))
+    >>> found = ByOrder(function, Known(function), Alike(function), set())
     >>> [one.operands[0].name for one in found.behind(found.sources[0])]
     ['%r5']
     """
 
-    def __init__(self, function: syntax.Function, known: Known, alike: Alike):
-        self._function, self._known, self._alike = function, known, alike
+    def __init__(self, function: syntax.Function, known: Known, alike: Alike, tried: Set[int]):
+        self._function, self._known, self._alike, self._tried = function, known, alike, tried
         self._found: dict[frozenset[int], list[syntax.Instruction]] = {}
 
     @cached_property
@@ -69,14 +70,9 @@ class ByOrder:
             self._found[which] = _Spread(self._function, self._alike, which, self._tried).found() if sources else []
         return self._found[which]
 
-    @cached_property
-    def _tried(self):
-        return tried_again(self._function)
-
 
 class _Spread:
-    """How far the order goes by which threads come to some instructions, by their ids. tried: the ids of those among them
-    that threads try until they succeed."""
+    """How far the order goes by which threads come to some instructions, by their ids. tried: as of ByOrder."""
 
     def __init__(self, function, alike, sources, tried):
         self._alike, self._sources, self._tried, self._flow = alike, sources, tried, Flow.of(function)
@@ -98,11 +94,6 @@ class _Spread:
                 found |= {id(one): one for one in self._through(block)}
         return [*found.values()]
 
-    def _is_elsewhere(self, one):
-        """Whether it is none of shared memory."""
-        spaces = {"global", "local", "param", "const", "commit_group"}
-        return not spaces.isdisjoint(one.modifiers) and "shared" not in one.modifiers
-
     def _through(self, block):
         """Goes through a block; gives the accesses in it."""
         self._how = {}
@@ -112,8 +103,7 @@ class _Spread:
                     self._how[name] = how
         for one in self._flow.blocks[block]:
             under = self._under_of(block, one)
-            if (one.opcode in _LOADS | _STORES and not self._is_elsewhere(one)
-                    and max(under, self._address(one)) >= How.LANES):
+            if one.opcode in _LOADS | _STORES and may_be_shared(one) and max(under, self._address(one)) >= How.LANES:
                 yield one
             if one.opcode in _STORES:
                 self._store(one, under)

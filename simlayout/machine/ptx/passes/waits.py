@@ -9,7 +9,7 @@ from operator import and_, or_
 
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.opcodes.lanes import FORMS
-from simlayout.machine.ptx.passes.accesses import STRONG
+from simlayout.machine.ptx.passes.accesses import STRONG, may_be_shared
 from simlayout.machine.ptx.passes.def_use import defined, instructions, registers_in, registers_read
 from simlayout.machine.ptx.passes.flow import Flow
 from simlayout.machine.ptx.passes.known import Known
@@ -63,7 +63,7 @@ def _changed(inside):
 def _deciding(inside, names):
     """The ids of a loop's accesses of memory of which registers of these names are made, also through shared memory."""
     makers, todo, found = defaultdict(list), list(names), set()
-    stored = [name for one in inside if one.opcode == "st" and _may_be_shared(one)
+    stored = [name for one in inside if one.opcode == "st" and may_be_shared(one)
               for name in registers_in(one.operands[1:])]
     for one in inside:
         for name in defined(one):
@@ -72,14 +72,10 @@ def _deciding(inside, names):
         for one in makers.pop(todo.pop(), ()):
             if one.opcode in ("ld", "atom"):
                 found.add(id(one))
-                todo += stored if _may_be_shared(one) else ()
+                todo += stored if may_be_shared(one) else ()
             else:
                 todo += registers_read(one)
     return found
-
-
-def _may_be_shared(access):
-    return {"global", "local", "param", "const"}.isdisjoint(access.modifiers)
 
 
 def looks(function: syntax.Function) -> set[int]:
