@@ -53,6 +53,13 @@ def test_what_depends_on_the_order_of_warps_is_not_exact(body):
     assert not trace.total().exact
 
 
+@pytest.mark.parametrize("space", ["shared", "shared::cta"])
+def test_a_copy_to_a_place_that_depends_on_the_order_of_warps_is_not_exact_however_its_space_is_named(space):
+    copy = f"cp.async.ca.{space}.global [%r7], [%rd1], 4; cp.async.wait_all;"
+    body = RANK_IN_A_BIN.replace("st.shared.b32 [%r7], %r1;", copy)
+    assert copy in body and not traced(body, hazards="report").total().exact
+
+
 @pytest.mark.parametrize("body", [RANK_IN_A_BIN, QUEUE + LOOKED_UP + KEPT, WHO_IS_FIRST],
                          ids=["a rank in a bin", "what stands in a queue", "who is first"])
 def test_one_warp_has_no_order_and_its_counts_are_exact(body):

@@ -58,13 +58,16 @@ def is_shared_load(instruction: syntax.Instruction) -> bool:
     """Whether it is an ld of shared memory that is not volatile, or an ldmatrix."""
     if instruction.opcode == "ldmatrix":
         return True
-    named = any(modifier.partition("::")[0] == "shared" for modifier in instruction.modifiers)
-    return instruction.opcode == "ld" and named and "volatile" not in instruction.modifiers
+    return instruction.opcode == "ld" and _names_shared(instruction) and "volatile" not in instruction.modifiers
 
 
 def may_be_shared(access: syntax.Instruction) -> bool:
     """Whether an access may be one of shared memory, by the spaces that it names: cp.async names two."""
-    return "shared" in access.modifiers or _OTHERS.isdisjoint(access.modifiers)
+    return _names_shared(access) or _OTHERS.isdisjoint(access.modifiers)
+
+
+def _names_shared(access):
+    return any(modifier.partition("::")[0] == "shared" for modifier in access.modifiers)
 
 
 def keeps_apart(statement: syntax.Instruction | syntax.Label, store: bool) -> bool:
