@@ -99,14 +99,14 @@ def with_fewer_stages(configs, parts):
 
 
 def worth_measuring(problem, gpu, most=MOST, in_orders=IN_ORDERS, row=False):
-    """The `likely` configurations for a Product without `early`, and in a row with it, too, if an SM has one CTA.
+    """The `likely` configurations for a Product without `early`, and in a row with it, too.
 
     >>> from cuda_kernels.matmul.choose.figures import H200
     >>> [c.early for c in worth_measuring(product("512x512x512"), H200, most=2, row=True)]
     [False, True, False, True]
     """
     found = [replace(config, early=False) for config in likely(wanted_of(problem), gpu, most, in_orders)]
-    return [replace(c, early=early) for c in found for early in (False, True)[:1 + (row and c.resident == 1)]]
+    return [replace(c, early=early) for c in found for early in (False, True)[:1 + row]]
 
 
 def programs(work):

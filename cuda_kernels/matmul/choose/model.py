@@ -149,17 +149,13 @@ class Estimates:
         return taken
 
     def in_ways(self, groups):
-        """The Estimates of each of the configurations with each of these numbers as its `group`, without `early` and, if it
-        has an SM for each CTA, with it: no other option depends on these two. Where an SM has room for a second CTA, some
-        would have two while others had none: of three such products two took 10 to 16 percent longer with `early`
-        (tests/data/h100_overlap.json, h200_overlap.json)."""
+        """The Estimates of each of the configurations with each of these numbers as its `group`, without `early` and with
+        it: no other option depends on these two."""
         ways = [(group, early) for early in (False, True) for group in groups]
         numbers, way = np.divmod(np.arange(len(self.configs) * len(ways)), len(ways))
-        group, early = np.array(ways).T
-        kept = (self.resident[numbers] == 1) | (early[way] == 0)
-        numbers, group, early = numbers[kept], group[way][kept], early[way][kept] > 0
+        group, early = np.array(ways)[way].T
         estimates = self.take(numbers)
-        estimates.group, estimates.early = group, early
+        estimates.group, estimates.early = group, early > 0
         estimates.configs = Picked(self.configs, numbers, group, early)
         return estimates
 
