@@ -196,6 +196,12 @@ def test_a_race_takes_two_and_memory_is_as_before_in_between(monkeypatch):
     assert set(array[32:].tolist()) <= set(range(64)) | {0xFFFFFFFF}
 
 
+def test_an_error_of_a_launch_has_no_doubt_before_it_in_its_traceback():
+    with pytest.raises(HazardError, match="nothing orders the two") as raised:
+        load(TILE.format(between="")).entry().run(1, 64, np.arange(64, dtype=np.uint32))
+    assert raised.value.__context__ is None
+
+
 def test_a_program_of_atomics_that_order_something_or_have_two_sizes_is_left_to_the_shadows():
     for between, plain in (("atom.shared.add.u32 %r8, [%r4], 1;", True), ("red.cta.shared.add.u32 [%r4], 1;", True),
                            ("red.global.add.u32 [%d1], 1;", True), ("red.cta.global.add.u32 [%d1], 1;", False),

@@ -31,7 +31,8 @@ def in_two_steps(attempts, program, compiled):
     try:
         return attempts.quick()
     except Doubt as doubt:
-        return attempts.once() if doubt.matters else attempts.shadowed()
+        matters = doubt.matters
+    return attempts.once() if matters else attempts.shadowed()      # outside: no doubt stands behind what this raises
 
 
 class Attempts:
