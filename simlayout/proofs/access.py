@@ -22,7 +22,7 @@ from simlayout.hardware.tables.arch import DEFAULT_ARCH, LANES
 from simlayout.hardware.tables.instructions import Instruction
 from simlayout.proofs.source import NO_LEADING, Source, analyze_copies
 from simlayout.shown import Shown
-from simlayout.wording import plural, tile_name
+from simlayout.wording import counted, plural, tile_name
 
 ONE_WARP = {"tid": LANES}
 """The domain of who names none; of a chip whose waves have 64 lanes it becomes one of these."""
@@ -94,8 +94,8 @@ class Access(Shown):
                 raise LayoutError(f"access {self.name!r}: excess is at least 0, not {self.excess}")
         object.__setattr__(self, "dtype", dtype_of(self.dtype).name)
         if self.bytes % dtype_of(self.dtype).bytes:
-            raise LayoutError(f"access {self.name!r}: {self.instruction} moves {self.bytes} bytes per lane, not a "
-                              f"whole number of {self.dtype} elements ({dtype_of(self.dtype).bytes} bytes each)")
+            raise LayoutError(f"access {self.name!r}: {self.instruction} moves {counted(self.bytes, 'byte')} per lane, not "
+                              f"a whole number of {self.dtype} elements ({dtype_of(self.dtype).bytes} bytes each)")
         if not isinstance(self.source, Source | None):
             raise LayoutError(f"access {self.name!r}: source is a Source, not {self.source!r:.60}")
         if self.source is not None and self.row.kind != "copy":

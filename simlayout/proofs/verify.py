@@ -18,7 +18,7 @@ from simlayout.proofs.access import Access
 from simlayout.proofs.certificate import Certificate, Digest, digest
 from simlayout.proofs.stored import Stored
 from simlayout.proofs.tables import Tables, modes
-from simlayout.wording import counted, plural, tile_name
+from simlayout.wording import counted, tile_name
 
 
 def verify(subject: Access | IndexFunction | str, conflict_free_for: Access | Collection[Access] = (), *,
@@ -84,8 +84,8 @@ def _check_roles(access, stored_by):
     """Raises SimlayoutError unless all of `stored_by` are stores and `access`, where there are any, is a load."""
     for store in stored_by:
         if not store.is_store:
-            raise SimlayoutError(f"stored_by takes stores alone: {store.name!r} is a {store.instruction}, which stores "
-                                 "nothing; give the accesses that write the tile")
+            raise SimlayoutError(f"stored_by takes stores alone: {store.name!r} is of {store.instruction}; give the "
+                                 "accesses that write the tile")
     if stored_by and access.is_store:
         raise SimlayoutError(f"access {access.name!r} is a {access.instruction}, which reads nothing that was stored: "
                              "stored_by goes with an Access that loads")
@@ -313,13 +313,10 @@ def _excess_claim(access, sums, analysis):
     called, row = _pass(access.arch), analysis.instruction
     known = ("" if sums.exact else " (of the destinations alone)" if row.kind == "copy" else
              " (by the rule that gives more, of two)" if row.rival else " (at most)")
-    if access.excess is None:
-        return f"excess {plural(called)} {sums.excess[0]}..{sums.excess[1]} per instruction{known}"
     if access.excess:
         return f"excess exactly {counted(access.excess, called)} per instruction{known}"
-    low, high = sums.each
-    each = counted(low, called) if low == high else f"{low} to {counted(high, called)}"
-    return f"conflict-free: {each} per instruction{known}"
+    what, (low, high) = ("excess", sums.excess) if access.excess is None else ("conflict-free", sums.each)
+    return f"{what}: {'' if low == high else f'{low} to '}{counted(high, called)} per instruction{known}"
 
 
 def _pass(arch):

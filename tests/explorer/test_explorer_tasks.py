@@ -120,7 +120,7 @@ def test_cuda_is_copied_and_what_a_language_lacks_is_refused_by_name(page, how):
 def test_the_code_tab_is_written_when_it_is_opened_and_follows_the_layout(page, how):
     assert page.execute_script("return byId('codes').childElementCount") == 0
     press(page, how, "#tab-code")
-    until(page, "byId('code-cuda') && byId('code-cuda').textContent.includes('excess wavefronts 28..28')")
+    until(page, "byId('code-cuda') && byId('code-cuda').textContent.includes('excess: 28 wavefronts')")
     typed(page, "layout", SWIZZLED)
     until(page, "byId('code-cuda').textContent.includes(' ^ (tid & 7)')")
     assert element(page, "code-cute").text == SWIZZLED and "check" in element(page, "command").text

@@ -183,6 +183,11 @@ def test_arguments_that_do_not_fit_are_refused():
         verify(ldmatrix(SWIZZLED), conflict_free_for=[ldmatrix(SWIZZLED)])
     with pytest.raises(SimlayoutError, match="goes with an Access"):
         verify(SWIZZLED, stored_by=[ldmatrix(SWIZZLED)])
+    added = Access("added", "atom.shared.add.u32", ROWS64, lambda tid: (0, tid), dtype="u32", excess=None)
+    with pytest.raises(SimlayoutError, match="takes stores alone: 'added' is of atom.shared.add.u32; give"):
+        verify(ldmatrix(ROWS64), stored_by=added)
+    with pytest.raises(SimlayoutError, match="moves 1 byte per lane"):
+        Access("byte", "ld.shared.b8", ROWS64, dtype="f32")
 
 
 @pytest.mark.parametrize("change, complaint", [
@@ -263,7 +268,9 @@ def test_two_functions_have_one_digest_exactly_if_they_agree():
 
 def test_an_excess_of_none_is_reported_and_not_demanded():
     made = verify(ldmatrix(ROWS64, excess=None))
-    assert "excess wavefronts 28..28 per instruction" in made.claims and made.excess == 4 * 28
+    assert "excess: 28 wavefronts per instruction" in made.claims and made.excess == 4 * 28
+    fewer = Access("fewer", "ld.shared.b32", ROWS64, lambda tid, k: (tid % (16 - 8*k), 0), {"tid": 32, "k": 2}, "f32", None)
+    assert "excess: 7 to 15 wavefronts per instruction" in verify(fewer).claims
 
 
 def test_a_declared_excess_is_proved():
