@@ -6,7 +6,6 @@ import sys
 import time
 from contextlib import contextmanager
 
-from simlayout.cli.options import add
 from simlayout.cli.text import fit, json_text
 from simlayout.errors import SimlayoutError
 from simlayout.files import STDIO, check_ending, check_writable, write_whole
@@ -34,7 +33,6 @@ def add_options(group):
     group.add_argument("-m", dest="module", action="store_true", help="FILE is the name of a module, as of `python -m`")
     group.add_argument("--html", metavar="FILE", help="write the report as one page for a browser")
     group.add_argument("--quiet", action="store_true", help="no report on stderr")
-    add(group, "--strict")
     return [action for action in group._group_actions if action not in known]
 
 

@@ -37,7 +37,8 @@ NOTES = f"""
     fill=nan (default: zero) and type=tf32 (default: that of the array) may follow, as of simlayout.TensorMap.of.
 
     The listing has the source lines that the PTX names, with the warp instructions executed there, and wavefronts, ideal and
-    excess of shared memory. The exit code is 1 if there are hazards, or an array is not as --expect says.
+    excess of shared memory. The exit code is 1 if there are hazards, with --strict also excess, or an array is not
+    as --expect says.
     """
 
 
@@ -92,7 +93,7 @@ def tolerance(text):
 # ---- the command -------------------------------------------------------------------------------------------------------
 
 def run(options):
-    """`simlayout run FILE.ptx`: exit code 1 if there are hazards, or an array is not as expected."""
+    """`simlayout run FILE.ptx`: the exit code is as in NOTES."""
     from simlayout import ptx
 
     module = ptx.read(source_of(options.file))
@@ -117,7 +118,7 @@ def run(options):
     answer = _Answer(entry, options, trace, arrays, changed, wrong, _save(targets, arrays, changed),
                     _mends(entry, options, trace))
     tell(options.json, answer.as_dict, answer.text)
-    return 1 if trace.hazards or any(wrong.values()) else 0
+    return int(bool(trace.hazards or any(wrong.values()) or options.strict and trace.total().excess))
 
 
 def _only(module):

@@ -230,6 +230,11 @@ def test_run_prints_the_listing_the_wavefronts_and_what_changed(capsys):
         assert part in text
 
 
+def test_a_kernel_with_excess_exits_with_1_if_strict_as_a_program_does(capsys):
+    assert main([*TRANSPOSED, "--strict"]) == 1 and "hazards       none" in capsys.readouterr().out
+    assert main(["run", "one.ptx", "--strict", "--block", "4", "--arg", "x=u32[4]"]) == 0
+
+
 def test_run_proposes_the_edit_that_mends_an_array_of_the_source(capsys, folder):
     assert ("transpose.cu:2: excess 3968 of tile; this makes it 0, 128 bytes more:\n"
             "  line 2: __shared__ float tile[32][32 + 1];\n\nwavefronts") in printed(capsys, *TRANSPOSED)

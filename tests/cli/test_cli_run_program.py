@@ -255,7 +255,7 @@ def test_python_processes_of_a_program_have_a_simulated_gpu_that_is_not_in_the_r
     (["--html", "r.pdf", "tile.py"], "cannot write r.pdf: name a file that ends in .html"),
     (["--grid", "4", "tile.py"], "--grid is an option of PTX; a program's own options follow its path"),
     (["-m"], "the following arguments are required: FILE"), (["kernel.ptx", "-m"], "-m is an option of a program in Python"),
-    (["--strict", "kernel.ptx"], "--strict is an option of a program in Python, FILE.py"),
+    (["--quiet", "kernel.ptx"], "--quiet is an option of a program in Python, FILE.py"),
     (["--quite", "tile.py"], "unrecognized arguments: --quite (did you mean --quiet?)")])
 def test_what_cannot_be_run_is_one_line_and_2(words, fault, folder, capsys):
     (folder / "folder.py").mkdir()
