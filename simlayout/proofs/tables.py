@@ -74,8 +74,9 @@ class Table:
         form = self.form[0] if len(self.form) == 1 else self.form
         limits = _limits(form, self.tile.shape)
         if limits is None:
-            raise VerificationError(f"access {self.access.name!r} gives {len(self.form)} coordinates to {self.tile}, "
-                                    f"which takes {len(modes(self.tile.shape))}, nested as its shape")
+            first = nested(self.form, (int(leaf.flat[0]) for leaf in self.leaves))
+            raise VerificationError(f"access {self.access.name!r} gives {first} to {self.tile}, which takes "
+                                    f"{len(modes(self.tile.shape))} coordinates, nested as its shape or not")
         return limits
 
     def elements(self, mode):

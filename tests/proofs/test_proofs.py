@@ -169,13 +169,13 @@ def test_the_declared_excess_must_hold_for_every_instruction():
 
 
 @pytest.mark.parametrize("coordinate, complaint", [
-    (lambda tid: (tid, 0, 0), "gives 3 coordinates"),
-    (lambda tid: ((tid % 16, 0), 0), "nested as its shape"),
-    (lambda tid: (tid % 16, (0, 0)), "nested as its shape"),
+    (lambda tid: (tid, 0, 1), r"gives \(0, 0, 1\) to"),
+    (lambda tid: ((tid % 16, 0), 0), r"gives \(\(0, 0\), 0\) to"),
+    (lambda tid: (tid % 16, (0, 0)), "takes 2 coordinates, nested as its shape or not"),
 ])
 def test_a_coordinate_of_the_wrong_form_is_refused(coordinate, complaint):
-    with pytest.raises(SimlayoutError):
-        verify(Access("load", "ld.shared.b32", ROWS64, coordinate))
+    with pytest.raises(VerificationError, match=complaint):
+        verify(Access("load", "ld.shared.b32", ROWS64, coordinate, dtype="f32"))
 
 
 def test_arguments_that_do_not_fit_are_refused():
