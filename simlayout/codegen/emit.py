@@ -107,7 +107,7 @@ def emit(access: Access, *, unit: str = "elements", stored_by: Access | Collecti
     source = _python_source(name, parameters, expression, certificate, unit)
     emitted = Emitted(name, parameters, source, _cuda_source(name, parameters, expression, certificate, unit),
                       compile_source(source)[name], certificate, unit, count_operations(expression))
-    _check_calls(emitted, access, emitted.function, "as plain Python")
+    _check_calls(emitted, access, emitted.function, "as plain Python, where == and != compare formulas,")
     return emitted
 
 
