@@ -56,7 +56,9 @@ class Declaration:
             raise NoEdit("its source is not at hand as Python") from None
         self.source, self._starts = source, _starts(source)
         assigned = [node for node in ast.walk(tree) if isinstance(node, ast.Assign) and _declares(node.value, line)]
-        if len(assigned) != 1 or len(assigned[0].targets) != 1 or not isinstance(assigned[0].targets[0], ast.Name):
+        if len(assigned) > 1:
+            raise NoEdit(f"line {line} declares {len(assigned)} arrays: give each its own line")
+        if not assigned or len(assigned[0].targets) != 1 or not isinstance(assigned[0].targets[0], ast.Name):
             raise NoEdit(f"line {line} does not read NAME = cuda.shared.array(SHAPE, DTYPE)")
         self.name, self.line, self._call = assigned[0].targets[0].id, line, assigned[0].value
         self._function = min((f for f in ast.walk(tree) if isinstance(f, ast.FunctionDef) and _within(assigned[0], f)),
