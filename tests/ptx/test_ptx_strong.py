@@ -237,7 +237,9 @@ ret;
 
 
 @pytest.mark.parametrize("release, acquire, says", [
-    ("membar.gl;", "membar.gl;", None), ("membar.gl;", "", "and has released (a fence is missing behind the atomic"),
+    ("membar.gl;", "membar.gl;", None),
+    ("membar.gl;", "", "and has released (a fence is missing behind the atomic or load by which the other one knows), and "
+                       "nothing orders the two: put a membar.gl there"),
     ("", "membar.gl;", "writes, and nothing orders the two"),
     ("", "", "writes, and nothing orders the two")])
 def test_a_race_with_what_was_released_says_that_the_fence_behind_the_atomic_is_missing(release, acquire, says):

@@ -13,11 +13,11 @@ import numpy as np
 
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.hazards.clocks import IN_GLOBAL
-from simlayout.machine.hazards.kinds import ordered_ints
+from simlayout.machine.hazards.kinds import UNACQUIRED, ordered_ints
 from simlayout.machine.hazards.releases import NEVER
 from simlayout.machine.hazards.rows import touching
 from simlayout.machine.hazards.scopes import apart, home_of
-from simlayout.machine.hazards.telling import FIRST_READ, OTHER_SIZE, OUT_OF_SCOPE, UNACQUIRED
+from simlayout.machine.hazards.telling import FIRST_READ, OTHER_SIZE, OUT_OF_SCOPE
 from simlayout.machine.hazards.touches import asks, is_atomic
 
 WRITES, STRONG, ASYNC = 4, 2, 1

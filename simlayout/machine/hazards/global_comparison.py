@@ -16,7 +16,7 @@ from simlayout.machine.hazards.global_access import (
     outlasts,
     unlike,
 )
-from simlayout.machine.hazards.kinds import ordered_ints
+from simlayout.machine.hazards.kinds import UNACQUIRED, ordered_ints
 from simlayout.machine.hazards.telling import OTHER_SIZE
 from simlayout.machine.hazards.touches import is_cached
 
@@ -191,7 +191,7 @@ class Comparison:
         now = self._now.clocks is not None and before.agent is after.agent is None and before.epoch is not None
         flag = self._now.flag(before, int(mine[0]), ordered_ints(theirs)) if now else None
         self._now.tell("global race", before.place_of(mine), after.place_of(theirs), bytes, after.allocation, did=did,
-                       does=does, detail=detail, flag=flag)
+                       does=does, detail=detail, flag=flag or (detail if detail == UNACQUIRED else None))
         return True
 
     def _check_fence(self, before):

@@ -87,6 +87,9 @@ ORDERED = {"read after write", "write after read", "write after write", "lane ra
 RACES = {*ORDERED, "global race"}
 """Kinds of two threads of which either may come first."""
 
+UNACQUIRED = " and has released (a fence is missing behind the atomic or load by which the other one knows)"
+"""Of an access that a counter would order, if who has read the counter had acquired."""
+
 MODES = "raise", "report", "off"
 
 @dataclass(frozen=True)
@@ -187,8 +190,10 @@ of warp 0, lanes 0-2 (kernel.py:3) writes, and nothing orders the two: put a bar
 
 def _told(kind, first, second, flag=None):
     """(sentence, fix) of a kind of hazard between two Places, which may be of two CTAs of a cluster, or on one line. flag:
-    the Flag by which the second knows of the first, or ATOMICS, or None."""
+    the Flag by which the second knows of the first, or ATOMICS, or UNACQUIRED, or None."""
     sentence, fix = KINDS[kind]
+    if flag == UNACQUIRED:
+        return sentence, "put a membar.gl there"
     if isinstance(flag, Flag) and kind in RACES:
         return sentence, flag.advice()
     if flag is not None and kind in ORDERED - {"lane race"}:

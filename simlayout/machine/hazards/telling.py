@@ -33,10 +33,6 @@ ENDED = " before it ended (a barrier orders only what threads did that come to i
 """Of a warp's access that others may take for ordered, because they have met at a barrier since (CUDA C++ Programming Guide,
 Synchronization Functions: what non-exited threads did is visible)."""
 
-UNACQUIRED = " and has released (a fence is missing behind the atomic or load by which the other one knows)"
-"""Of an access that a counter would order, if who has read the counter had acquired."""
-
-
 FIRST_READ = " (what a loop of compare-and-swap reads first may be read by an atomic, or volatile, and needs no order then)"
 """Why a plain read and an atomic of its size race."""
 
