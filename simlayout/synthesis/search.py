@@ -180,6 +180,11 @@ class _Task:
 
 
 def _check_arguments(accesses, families, layers, limit, budget, executor):
+    if not isinstance(accesses, (list, tuple)) or not all(isinstance(a, Access) for a in accesses):
+        raise SimlayoutError(f"search takes a list of Accesses, not {brief(accesses)}: wrap a layout in Access(name, "
+                             "instruction, layout, lanes, domain)")
+    if not accesses:
+        raise SimlayoutError("search needs at least one access")
     unknown = [f for f in families if f not in FAMILIES] if isinstance(families, (list, tuple, set)) else [families]
     if unknown or not families:
         near = meant(unknown[0], FAMILIES) if unknown else ""
@@ -189,11 +194,6 @@ def _check_arguments(accesses, families, layers, limit, budget, executor):
     if layers == 2 and "swizzle" not in families:
         raise SimlayoutError(f"layers 2: one swizzle over another, and of {', '.join(families)} none is a swizzle: name "
                              "that family too, or leave out the layers")
-    if not isinstance(accesses, (list, tuple)) or not all(isinstance(a, Access) for a in accesses):
-        raise SimlayoutError(f"search takes a list of Accesses, not {brief(accesses)}: wrap a layout in Access(name, "
-                             "instruction, layout, lanes, domain)")
-    if not accesses:
-        raise SimlayoutError("search needs at least one access")
     if executor is not None and not hasattr(executor, "map"):
         raise SimlayoutError(f"executor = {executor!r}: give one of concurrent.futures, or None; `jobs` is the command "
                              "line's")

@@ -201,6 +201,11 @@ def test_a_search_whose_budget_ends_before_a_layout_was_tried_says_so_and_the_bu
     assert len(search([tile], families, budget=least)) > 0
 
 
+def test_a_layout_in_the_place_of_the_accesses_is_told_ahead_of_accesses_in_the_place_of_the_families():
+    with pytest.raises(SimlayoutError, match="takes a list of Accesses, not '.*': wrap a layout"):
+        search("(16,64):(64,1)", rows_of_8(16, 64))
+
+
 def test_a_search_that_a_larger_budget_would_not_help_does_not_name_the_budget():
     tile = sl.Access("column", "ld.shared.b32", sl.Layout((32, 32), (31, 1)), lambda tid: (tid, 0), dtype="f32")
     assert str(search([tile], ("pad",))).startswith("no layout was tried: the families have none that is allowed here")

@@ -183,7 +183,7 @@ def store(tile, **changes):
 
 
 @pytest.mark.parametrize("load, stores, fault", [
-    (LOAD, [LOAD], "stored_by takes stores alone: 'x' is a ld.shared.b32"), (LOAD,
+    (LOAD, [LOAD], "stored_by takes stores alone: 'x' is of ld.shared.b32"), (LOAD,
     [sl.Layout(32)], "takes a list of Accesses"),
     (LOAD, [store(sl.Layout(32), lanes=lambda t: t + 1)], "leaves the tile 32:1: coordinate 0 is 32"),
     (LOAD, [store(lambda t: t + 10**9)], "out of range"), (LOAD, [store(lambda t: t - 1)], "negative"),
