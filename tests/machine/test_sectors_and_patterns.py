@@ -101,6 +101,9 @@ add.s64 %rd3, %rd3, 512;
 ld.global.f64 %fd3, [%rd3];
 .loc 1 7 1
 st.global.f64 [%rd3+8], %fd3;
+.loc 1 8 1
+add.f32 %f1, %f1, %f2; add.f32 %f1, %f1, %f3; mov.b32 %r1, %f1; nanosleep.u32 %r1;
+add.f64 %fd1, %fd1, %fd2; cvt.rzi.u32.f64 %r1, %fd1; nanosleep.u32 %r1;
 ret;
 """
 

@@ -16,6 +16,9 @@ from simlayout.machine.ptx import attempts, doubts, entry, looked, running
 from simlayout.machine.ptx.compiled.loop import Loop  # at hand from the first launch on
 from simlayout.ptx import load
 
+NEEDED = "\n    nanosleep.u32 %r8;"
+"""What needs the word that was loaded last."""
+
 WORDS = 40
 """Of each memory, so that accesses of threads often meet."""
 
@@ -112,7 +115,7 @@ def programs(draw):
                          .replace("xor.u32", "xor.b32"))
         if skip:
             lines.append(f"SKIP{number}:")
-    return HEAD + "\n".join(lines) + "\n    ret;\n}\n"
+    return HEAD + "\n".join(lines) + NEEDED + "\n    nanosleep.u32 %r5;\n    ret;\n}\n"
 
 
 def outcome(text, block, ctas, hazards="report"):
@@ -230,7 +233,7 @@ COUNTED = """    .loc 1 1 1
     ("red.global.add.u32 [%d1], 1;", "bar.sync 0;", "@%p1 ld.global.u32 %r8, [%d1+4];", False),
 ])
 def test_atomics_race_with_plain_accesses_that_no_barrier_orders(monkeypatch, first, between, then, told):
-    text = HEAD + "    setp.eq.u32 %p1, %r1, 0;\n" + COUNTED.format(first=first, between=between, then=then)
+    text = HEAD + "    setp.eq.u32 %p1, %r1, 0;\n" + COUNTED.format(first=first, between=between, then=then + NEEDED)
     seen, _, trace = steps_of(monkeypatch, text, 2, (None,))
     assert bool(trace.hazards) == told and (told or seen == ["quick"])
 
@@ -258,7 +261,7 @@ BARRIERS = "mov.u32 %r7, 0; MANY: bar.sync 0; add.u32 %r7, %r7, 1; setp.lt.u32 %
     ("@%p1 st.global.u8 [%d1+3], %r1;", "", "red.global.add.u32 [%d1], 1;", 1, True),
 ])
 def test_the_quick_look_knows_which_atomics_are_ordered(monkeypatch, first, between, then, ctas, told):
-    text = HEAD + "    setp.eq.u32 %p1, %r1, 0;\n" + COUNTED.format(first=first, between=between, then=then)
+    text = HEAD + "    setp.eq.u32 %p1, %r1, 0;\n" + COUNTED.format(first=first, between=between, then=then + NEEDED)
     asked, made = [], attempts.told_of
     monkeypatch.setattr(attempts, "told_of", lambda *args: asked.append(1) or made(*args))
     seen, _, trace = steps_of(monkeypatch, text, ctas, (None,))
@@ -279,7 +282,7 @@ def test_an_access_where_memory_has_come_up_that_was_not_known_at_the_start_is_a
 
 def test_arrays_that_overlap_are_left_to_the_shadows():
     x = np.arange(64, dtype=np.uint32)
-    text = HEAD + "    ld.global.u32 %r8, [%d1];\n    ret;\n}\n"
+    text = HEAD + f"    ld.global.u32 %r8, [%d1];{NEEDED}\n    ret;\n}}\n"
     assert load(text).entry().run(1, 32, x[:40], x[8:]).hazards == ()
 
 

@@ -17,6 +17,7 @@ from simlayout.ptx import load
 NOTE = "of the value that another thread stores there too, and nothing orders the two: right as long as they are equal"
 FILE = HEAD.replace(".address_size 64\n", '.address_size 64\n.file 1 "k.cu"\n')
 SHARED, GLOBAL = "    .loc 1 5 1\n    {} st.shared.u32 [s], {};\n", "    .loc 1 5 1\n    {} st.global.u32 [%d1], {};\n"
+NEEDED = "    nanosleep.u32 %r5;\n"
 HALVES = "    and.b32 %r6, %r1, 31; setp.lt.u32 %p2, %r6, 16; selp.b32 %r6, 0xFFFF, 0xFFFF0000, %p2; bar.warp.sync %r6;\n"
 ONE_WARP, ONE_THREAD = "    setp.lt.u32 %p1, %r1, 32;\n", "    setp.eq.u32 %p1, %r1, 0;\n"
 
@@ -40,9 +41,9 @@ def lines_noted(trace):
 @pytest.mark.parametrize("body, lines", [
     (ONE_WARP + SHARED.format("@%p1", "%r8"), []),       # by one instruction, as any of them does it last
     (SHARED.format("", "%r8"), [5]),
-    (SHARED.format("", "%r8") + "    bar.sync 0;\n    ld.shared.u32 %r5, [s];\n", [5]),
+    (SHARED.format("", "%r8") + "    bar.sync 0;\n    ld.shared.u32 %r5, [s];\n" + NEEDED, [5]),
     (SHARED.format("", "%r8").replace("u32 [s], %r8", "v2.u32 [s], {%r8, %r8}"), [5]),
-    (ONE_WARP + SHARED.format("@%p1", "%r8") + "    bar.warp.sync -1;\n    @%p1 ld.shared.u32 %r5, [s];\n", []),
+    (ONE_WARP + SHARED.format("@%p1", "%r8") + "    bar.warp.sync -1;\n    @%p1 ld.shared.u32 %r5, [s];\n" + NEEDED, []),
     (two_lanes(), [5]),
     (two_lanes("    bar.warp.sync -1;\n"), []),
     (ONE_THREAD + SHARED.format("@%p1", "0") + "    bar.sync 0;\n" + SHARED.format("", "%r8"), [5]),
@@ -67,12 +68,12 @@ UNEQUAL = "    setp.eq.u32 %p2, %r1, 37; selp.u32 %r5, 9, 7, %p2;\n"
     ONE_THREAD + GLOBAL.format("@%p1", "9") + "    bar.sync 0;\n" + GLOBAL.format("@%p1", "7"),
     UNEQUAL + GLOBAL.format("", "%r5"),
     "    mov.u32 %r5, %r2;\n" + GLOBAL.format("", "%r5"),
-    SHARED.format("", "%r8") + "    ld.shared.u32 %r5, [s];\n",
-    GLOBAL.format("", "%r8") + "    bar.sync 0;\n    ld.global.u32 %r5, [%d1];\n",       # which another CTA writes
+    SHARED.format("", "%r8") + "    ld.shared.u32 %r5, [s];\n" + NEEDED,
+    GLOBAL.format("", "%r8") + "    bar.sync 0;\n    ld.global.u32 %r5, [%d1];\n" + NEEDED,       # which another CTA writes
     SHARED.format("", "%r8") + "    red.shared.max.u32 [s], 7;\n",
     SHARED.format("", "%r8") + SHARED.format("", "%r8").replace("u32", "u8"),       # in pieces of another size
     SHARED.format("", "%r8") + SHARED.format("", "%r8").replace("u32 [s], %r8", "v2.u32 [s], {%r8, %r1}"),
-    ONE_WARP + SHARED.format("@%p1", "%r8") + "    bar.warp.sync -1;\n    @!%p1 ld.shared.u32 %r5, [s];\n",
+    ONE_WARP + SHARED.format("@%p1", "%r8") + "    bar.warp.sync -1;\n    @!%p1 ld.shared.u32 %r5, [s];\n" + NEEDED,
 ])
 def test_where_one_of_many_stores_another_value_or_reads_what_they_store_a_hazard_is_told(monkeypatch, body):
     seen, trace = looked(monkeypatch, body, 2, "report")
@@ -122,7 +123,7 @@ def access(kind, memory, width, place, who, value, byte):
     if memory == "global":
         base, at = "cvt.u64.u32 %d3, %r3; add.u64 %d4, %d1, %d3;", "%d4"
     at, values = at + (f"+{byte}" if width == "u8" else ""), WIDTHS[width]
-    what = {"load": f"ld.{memory}.{width} {values.replace('5', '6')}, [{at}];",
+    what = {"load": f"ld.{memory}.{width} {values.replace('5', '6')}, [{at}]; nanosleep.u32 %r6;",
             "store": f"st.{memory}.{width} [{at}], {values};", "red": f"red.{memory}.max.u32 [{at}], %r5;"}[kind]
     shift = 3 if width == "v2.u32" else 2
     return f"    {value} {place}\n    shl.b32 %r3, %r3, {shift}; {base}\n    {who}\n    @%p1 {what}\n"

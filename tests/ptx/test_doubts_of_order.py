@@ -95,7 +95,7 @@ def test_stores_of_one_value_that_are_in_order_are_not_noted(monkeypatch, name):
 
 
 LOADS = ("and.b32 %r16, %r13, 7;", "shl.b32 %r16, %r16, 4;", "add.u32 %r16, %r16, %r2;", "cvt.u64.u32 %d7, %r16;",
-         "cvta.shared.u64 %d7, %d7;", "ldmatrix.sync.aligned.m8n8.x1.trans.b16 {%r9}, [%d7];")
+         "cvta.shared.u64 %d7, %d7;", "ldmatrix.sync.aligned.m8n8.x1.trans.b16 {%r9}, [%d7];", "nanosleep.u32 %r9;")
 
 
 @pytest.mark.parametrize("lines", [

@@ -62,6 +62,8 @@ BODY = """    shl.b32 %r3, %r1, 2;
     BETWEEN
     .loc 1 50 1
     @%p1 ld.shared.u32 %r7, [%r6];
+    nanosleep.u32 %r5;
+    nanosleep.u32 %r7;
     ret;
 }
 """
@@ -136,7 +138,7 @@ AGAIN:
 
 
 @pytest.mark.parametrize("access", ["st.shared.u32 [s], %r1;", "st.global.u32 [%d1 + 4], %r1;\n    .loc 1 11 1\n"
-                                    "    ld.global.u32 %r4, [%d1];"])
+                                    "    ld.global.u32 %r4, [%d1]; nanosleep.u32 %r4;"])
 def test_of_a_long_launch_of_one_cta_the_shadows_look_at_the_beginning(monkeypatch, access):
     text = (HEAD + LONG).replace("MEMORY", access).replace(".address_size 64\n", '.address_size 64\n.file 1 "k.cu"\n')
     looks, enters = [], closer.UntilTold.add
@@ -155,6 +157,7 @@ SAME_IN_MOST = """    mov.u32 %r4, s;
     st.shared.u32 [%r4], %r5;
     .loc 1 20 1
     ld.shared.u32 %r6, [%r4];
+    nanosleep.u32 %r6;
     ret;
 }
 """

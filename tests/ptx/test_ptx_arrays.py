@@ -36,16 +36,16 @@ ADDRESSES = {
 }
 
 ACCESSES = {
-    "ld": ("ld.shared.u32 %r7, [%r4];", 4),
+    "ld": ("ld.shared.u32 %r7, [%r4]; nanosleep.u32 %r7;", 4),
     "st": ("st.shared.u32 [%r4], %r1;", 4),
     "a strong ld": ("ld.volatile.shared.u32 %r7, [%r4];", 4),
     "a strong st": ("st.release.gpu.shared.u32 [%r4], %r1;", 4),
     "a vector": ("ld.shared.v4.u32 {%r5, %r6, %r7, %r8}, [%r4]; add.u32 %r5, %r5, %r8; st.shared.u32 [before], %r5;", 16),
-    "a generic address": ("cvt.u64.u32 %rd2, %r4; cvta.shared.u64 %rd3, %rd2; ld.u32 %r7, [%rd3];", 4),
+    "a generic address": ("cvt.u64.u32 %rd2, %r4; cvta.shared.u64 %rd3, %rd2; ld.u32 %r7, [%rd3]; nanosleep.u32 %r7;", 4),
     "atom": ("atom.shared.add.u32 %r7, [%r4], 1;", 4),
     "red": ("red.shared.max.u32 [%r4], 1;", 4),
     "cp.async": ("cp.async.ca.shared.global [%r4], [%rd1], 4; cp.async.wait_all;", 4),
-    "ldmatrix": ("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r7}, [%r4];", 16),
+    "ldmatrix": ("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r7}, [%r4]; nanosleep.u32 %r7;", 16),
     "stmatrix": ("stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r4], {%r1};", 16),
 }
 
@@ -76,7 +76,7 @@ def test_an_access_that_leaves_its_array_for_the_next_one_is_told_and_none_withi
 
 
 WMMA = {
-    "load": "wmma.load.a.sync.aligned.row.m16n16k16.shared.s8 {%r5, %r6}, [%r4], 16;",
+    "load": "wmma.load.a.sync.aligned.row.m16n16k16.shared.s8 {%r5, %r6}, [%r4], 16; nanosleep.u32 %r6;",
     "store": "wmma.store.d.sync.aligned.row.m16n16k16.shared.f16 [%r4], {%r1, %r1, %r1, %r1}, 16;",
 }
 

@@ -56,7 +56,8 @@ def test_atomics_of_shared_memory_are_not_compared_with_one_another(monkeypatch)
     assert (bins == np.bincount(data, minlength=256)).all() and not trace.hazards
 
 
-LOAD, STORE, WIDER = "ld.global.u32 %r0, [%rd4];", "st.global.u32 [%rd4], 5;", "atom.global.add.u64 %rd5, [%rd2], 1;"
+LOAD = "ld.global.u32 %r0, [%rd4]; nanosleep.u32 %r0;"
+STORE, WIDER = "st.global.u32 [%rd4], 5;", "atom.global.add.u64 %rd5, [%rd2], 1;"
 
 
 @pytest.mark.parametrize("case", sweep_but([(LOAD, 10), (STORE, 2**19), (WIDER, 10)],
@@ -67,7 +68,7 @@ def test_what_else_touches_counters_in_global_memory_races_with_their_atomics(mo
     assert {hazard.kind for hazard in counted(IN_GLOBAL, behind)[2].hazards} == {"global race"}
 
 
-@pytest.mark.parametrize("behind", ["ld.shared.u32 %r0, [%r8];", "st.shared.u32 [%r8], 5;",
+@pytest.mark.parametrize("behind", ["ld.shared.u32 %r0, [%r8]; nanosleep.u32 %r0;", "st.shared.u32 [%r8], 5;",
                                     "atom.shared.add.u64 %rd5, [bins], 1;"])
 def test_what_else_touches_counters_in_shared_memory_without_a_barrier_races_too(behind):
     assert counted(IN_SHARED, behind)[2].hazards

@@ -47,7 +47,8 @@ def test_a_tensor_map_beyond_the_parameters_is_refused():
 
 
 @pytest.mark.parametrize("access", ["ld.volatile.shared.u32 %r1, [%rd1];", "st.volatile.shared.u32 [%rd1], %r2;",
-                                    "ld.acquire.gpu.shared.u32 %r1, [%rd1];", "atom.shared.add.u32 %r1, [%rd1], 1;"])
+                                    "ld.acquire.gpu.shared.u32 %r1, [%rd1]; nanosleep.u32 %r1;",
+                                    "atom.shared.add.u32 %r1, [%rd1], 1;"])
 def test_addresses_of_shared_memory_wrap_for_strong_accesses_too(access):
     text = module(f"st.shared.u32 [tile], 1; mov.u64 %rd1, 0x7f0000000000; {access} ret;", before=".shared .b32 tile;")
     assert not sl.ptx.load(text).entry().run(1, 1, hazards="report").hazards

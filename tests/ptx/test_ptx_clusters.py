@@ -89,6 +89,7 @@ def test_a_relaxed_arrival_hands_on_what_a_fence_before_it_has_released_to_the_c
         barrier.cluster.arrive.relaxed.aligned;
         barrier.cluster.wait.aligned;
         {OF_THE_NEIGHBOUR}
+        nanosleep.u32 %r4;
         ret;"""
     entry = sl.ptx.load(module(body, before=TILE)).entry()
     assert bool(entry.run(2, 1, cluster=2, hazards="report").hazards) != ordered
@@ -144,8 +145,8 @@ def test_an_arrival_in_another_cta_that_names_its_own_as_scope_hands_on_nothing(
     assert [one.kind for one in entry.run(2, 1, cluster=2, hazards="report").hazards] == ["read after write"] * (not ordered)
 
 
-@pytest.mark.parametrize("access", ["ld.shared::cluster.u32 %r4, [%r3];", "st.shared::cluster.u32 [%r3+4], %r1;",
-                                    "atom.shared::cluster.add.u32 %r4, [%r3], 0;"])
+@pytest.mark.parametrize("access", ["ld.shared::cluster.u32 %r4, [%r3]; nanosleep.u32 %r4;",
+                                    "st.shared::cluster.u32 [%r3+4], %r1;", "atom.shared::cluster.add.u32 %r4, [%r3], 0;"])
 @pytest.mark.parametrize("steps", [0, 99])
 def test_a_cta_that_ends_while_others_may_still_come_to_its_shared_memory_is_told(access, steps):
     """However far apart the two run: one may have ended when the other comes, or not."""

@@ -76,7 +76,7 @@ def test_without_an_exchange_of_those_lanes_it_is_a_race(space, between):
 def test_lanes_of_one_warp_are_ordered_by_no_exchange():
     body = """.reg .b32 %lane, %at, %word; .reg .b64 %out, %off; .shared .align 4 .b8 smem[256];
     ld.param.u64 %out, [kernel_param_0]; mov.u32 %lane, %tid.x; mov.u32 %at, smem; mad.lo.u32 %at, %lane, 4, %at;
-    st.shared.u32 [%at], %lane; {} ld.shared.u32 %word, [%at+4]; ret;"""
+    st.shared.u32 [%at], %lane; {} ld.shared.u32 %word, [%at+4]; nanosleep.u32 %word; ret;"""
     for between, races in ((EXCHANGES["shfl"].replace("%other, %seen", "%word, %lane"), True), ("bar.warp.sync -1;", False)):
         trace = sl.ptx.load(module(body.format("st.shared.u32 [%at+128], %lane;" + between), ["u64"])).entry().run(
             1, 32, np.zeros(32, np.uint32), hazards="report")
@@ -97,7 +97,7 @@ def test_what_a_shuffle_made_of_what_a_lane_has_read_may_be_stored_in_its_place(
     body = f""".reg .b32 %lane, %word, %other, %sum; .reg .pred %first, %second; .shared .align 4 .b8 smem[4];
     mov.u32 %lane, %tid.x; setp.eq.u32 %first, %lane, 0; setp.eq.u32 %second, %lane, 1; @%first st.shared.u32 [smem], 7;
     bar.sync 0; mov.u32 %word, 1; @%first ld.shared.u32 %word, [smem]; {between}
-    @%second st.shared.u32 [smem], {stored}; ret;"""
+    @%second st.shared.u32 [smem], {stored}; nanosleep.u32 %word; ret;"""
     trace = sl.ptx.load(module(body, ["u64"])).entry().run(1, 32, np.zeros(1, np.uint32), hazards="report")
     assert [one.kind for one in trace.hazards] == ["lane race"] * races
     assert any("what a shuffle has made of" in note for note in trace.notes) != races
@@ -105,6 +105,7 @@ def test_what_a_shuffle_made_of_what_a_lane_has_read_may_be_stored_in_its_place(
 
 def test_what_is_read_behind_a_shuffle_in_place_of_what_was_stored_ahead_of_it_stays_a_race():
     body = """.reg .b32 %lane, %word; .shared .align 4 .b8 smem[4]; mov.u32 %lane, %tid.x; setp.eq.u32 %p2, %lane, 0;
-    @%p2 st.shared.u32 [smem], 7; shfl.sync.bfly.b32 %word, %lane, 1, 31, -1; ld.shared.u32 %word, [smem]; ret;"""
+    @%p2 st.shared.u32 [smem], 7; shfl.sync.bfly.b32 %word, %lane, 1, 31, -1; ld.shared.u32 %word, [smem];
+    nanosleep.u32 %word; ret;"""
     trace = sl.ptx.load(module(body, ["u64"])).entry().run(1, 32, np.zeros(1, np.uint32), hazards="report")
     assert [one.kind for one in trace.hazards] == ["lane race"]

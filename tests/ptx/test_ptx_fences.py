@@ -19,7 +19,7 @@ st.shared.u32 [%r6], %r4;
 MET: {meet}
 ld.shared.u32 %r4, [%r6];
 setp.ne.u32 %p2, %r4, 1; @%p2 bra END;
-{take} ld.global.u32 %r5, [%rd3];
+{take} ld.global.u32 %r5, [%rd3]; nanosleep.u32 %r5;
 END: ret;"""
 """Of two CTAs of two warps."""
 

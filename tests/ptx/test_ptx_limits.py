@@ -28,10 +28,11 @@ STEPS = {"counter": "add.u32 %r1, %r1, 1; setp.eq.u32 %p1, %r1, 0; @%p1 ret;",
 """What goes on for ever and never comes back to the same registers and memory."""
 
 IDLE = {"nothing": "", "two steps": "xor.b32 %r1, %r1, 1; setp.eq.u32 %p1, %r1, 0; @%p1 bra AGAIN;",
-        "reads": "ld.shared.u32 %r2, [tile];", "writes what is its own": "st.local.u32 [own], %r3;",
+        "reads": "ld.shared.u32 %r2, [tile]; st.local.u32 [own], %r2;", "writes what is its own": "st.local.u32 [own], %r3;",
         "meets": "bar.sync 0;", "meets and counts": "add.u32 %r1, %r1, 1; bar.sync 0;",
         "meets and reads": "st.shared.u32 [tile], %r3; bar.sync 0; ld.shared.u32 %r2, [tile]; bar.sync 0;",
-        "counts": "add.u32 %r1, %r1, 1;", "counts what it reads": "ld.shared.u32 %r2, [tile]; add.u32 %r1, %r1, %r2;"
+        "counts": "add.u32 %r1, %r1, 1;", "counts what it reads": "ld.shared.u32 %r2, [tile]; st.local.u32 [own], %r2; "
+                                                                  "add.u32 %r1, %r1, %r2; "
                                                                   "mad.lo.u32 %r4, %r1, 3, %r4; add.u32 %r5, %r5, 1;"}
 """What comes back to the same, but for what nothing depends on, so that nothing but another warp could end it."""
 

@@ -137,4 +137,4 @@ def test_a_load_whose_result_nothing_needs_counts_nothing_as_ptxas_leaves_it_out
     trace = sl.ptx.load(text).entry().run(1, 1, 0)
     assert trace.notes == ((f"k.cu:7: {notes} {NOTE}",) if notes else ())
     assert (trace.totals()["ld"] > 0) == (not notes and "ld.shared" in body and "bra" not in body or "volatile" in body)
-    assert (f"\n\nk.cu:7: {notes} load of shared memory" in trace.listing()) == bool(notes)
+    assert (f"\n\nk.cu:7: {notes} load whose result" in trace.listing()) == bool(notes)

@@ -241,6 +241,6 @@ def test_what_is_not_established_is_refused_when_the_module_is_loaded(instructio
 def test_a_wmma_that_is_not_aligned_names_its_address():
     text = Text()
     group = text.group("x", 8)
-    text.add(f"wmma.load.a.sync.aligned.row.m16n16k16.shared.f16 {group}, [smem+16], 16;")
+    text.add(f"wmma.load.a.sync.aligned.row.m16n16k16.shared.f16 {group}, [smem+16], 16;", "nanosleep.u32 %x0;")
     with pytest.raises(AddressError, match="wmma at byte 16 .* must be a multiple of 32"):
         text.entry(shared=1024).run(1, 32)

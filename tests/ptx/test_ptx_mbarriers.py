@@ -13,7 +13,7 @@ bar.sync 0;
 st.shared.u32 [%r2], %r1;
 {give}
 {take}
-ld.shared.u32 %r4, [%r3];
+ld.shared.u32 %r4, [%r3]; nanosleep.u32 %r4;
 ret;"""
 ARRIVE = "mbarrier.arrive{}.shared.b64 _, [%r6];"
 WAIT = "W: mbarrier.try_wait.parity{}.shared.b64 %p2, [%r6], 0; @!%p2 bra W;"

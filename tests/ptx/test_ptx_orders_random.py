@@ -92,7 +92,7 @@ def text_of(program):
             lines.append(f"setp.ne.u32 %p1, %r1, {32 * warp}; @%p1 bra L{n};")
         if kind == "data":
             lines.append(f"st.global.u32 [%rd1+{4 * what[0]}], {n + 1};" if what[1] else
-                         f"ld.global.u32 %r6, [%rd1+{4 * what[0]}];")
+                         f"ld.global.u32 %r6, [%rd1+{4 * what[0]}]; nanosleep.u32 %r6;")
         elif kind == "fence":
             lines.append(f"fence.{'sc' if what[1] else 'acq_rel'}.{SCOPES[what[0]]};")
         elif kind != "bar":

@@ -31,7 +31,7 @@ def races(one, other, cluster, together):
     return bool(found)
 
 
-STORE, LOAD, COUNT = "st.relaxed.{}.global.u32 [%rd1], 7;", "ld.relaxed.{}.global.u32 %r6, [%rd1];", \
+STORE, LOAD, COUNT = "st.relaxed.{}.global.u32 [%rd1], 7;", "ld.relaxed.{}.global.u32 %r6, [%rd1]; nanosleep.u32 %r6;", \
     "red.relaxed.{}.global.add.u32 [%rd1], 1;"
 REACHES = {"cta": 0, "cluster": 1, "gpu": 2, "sys": 2}
 
@@ -136,12 +136,16 @@ PIECES = {
     "st.relaxed.gpu.{}.u16 [{}], %rs1;": 2}
 
 
+NEEDED = """nanosleep.u32 %r6; cvt.u32.u64 %r6, %rd5; nanosleep.u32 %r6; mov.b128 {%rd6, %rd7}, %q1; cvt.u32.u64 %r6, %rd6;
+nanosleep.u32 %r6; ret;"""
+
+
 @pytest.mark.parametrize("space, at", [("global", "%rd1"), ("shared", "%r5")])
 def test_strong_accesses_of_the_same_bytes_race_unless_their_values_are_of_one_size(space, at):
     start = f""".reg .b128 %q1; ld.param.u64 %rd1, [kernel_param_0]; mov.u32 %r5, buffer; mov.u32 %r6, 0;
 st.{space}.v4.u32 [{at}], {{%r6, %r6, %r6, %r6}}; bar.sync 0;\n"""
     for one, other in itertools.combinations(PIECES, 2):
         if not ("ld" == one[:2] == other[:2] or space == "shared" and "f16x2" in one + other):     # which has none of these
-            text = f"{start}{WARPS}{one.format(space, at)}\nbra END;\nOTHER: {other.format(space, at)}\nEND: ret;"
+            text = f"{start}{WARPS}{one.format(space, at)}\nbra END;\nOTHER: {other.format(space, at)}\nEND: {NEEDED}"
             found = [hazard for hazard in hazards(text, 1, 64) if "in pieces of another size" in hazard.text]
             assert bool(found) == (PIECES[one] != PIECES[other]), (one, other)

@@ -165,14 +165,15 @@ class Lowering:
         bound = {id(s): self._bound(s, names) for s in function.body if isinstance(s, syntax.Instruction)}
         if self.faults:                                  # what follows takes instructions to be whole
             return
-        of, places = made(names), beside(function.body)
+        of = made(names)
+        places = beside([statement for statement in function.body if id(statement) not in of.unread])
         for statement in of.body:
             if isinstance(statement, syntax.Label):
                 names.labels[statement.name][0] = len(self.steps)
                 continue
             one = id(statement)
-            for step in self._put(bound[one] if one in bound else self._bound(statement, names)):
-                step.sunk, step.unread = one in of.late, one in of.unread
+            for step in self._put(bound[one] if one in bound else self._bound(statement, names), one in of.unread):
+                step.sunk = one in of.late
                 step.joined, step.beside = of.counts.get(one), places.get(one)
                 step.fields = tuple(of.fields.get(one, ()))
                 if one in of.guards:
@@ -196,9 +197,10 @@ class Lowering:
         site = instruction.site
         return (self.module.path, instruction.line) if site is None else (site.file, site.line)
 
-    def _put(self, bound):
-        """Appends what `_bound` returns to the steps; the steps that it is."""
+    def _put(self, bound, unread=False):
+        """Appends what `_bound` returns to the steps, left out if nothing needs it; the steps that it is."""
         steps, touched = bound
+        steps = [step.left_out() for step in steps] if unread else steps
         self.steps += steps
         self._uses += [touched] * len(steps)
         return steps

@@ -12,7 +12,7 @@ from simlayout.machine.hazards.kinds import calls_of, located
 from simlayout.machine.hazards.scopes import GPU, is_narrow, is_sequential, reach_of
 from simlayout.machine.ptx.lowering.accumulators import Accumulators
 from simlayout.machine.ptx.opcodes.memory import Bounds
-from simlayout.machine.ptx.opcodes.rows import Lanewise
+from simlayout.machine.ptx.opcodes.rows import Lanewise, Place, in_numpy, same
 from simlayout.machine.ptx.passes.accesses import STRONG
 from simlayout.machine.ptx.passes.joined import Joined
 from simlayout.machine.ptx.passes.map_fields import Access
@@ -57,7 +57,7 @@ class Step:
     # What it counts as
     joined: tuple[Joined, ...] | None = None             # of a load or store of which ptxas makes something else
     fields: tuple[Access, ...] = ()                      # of a tensormap.replace, likewise
-    unread: bool = False                                 # a load that counts nothing, as nothing needs its result
+    unread: bool = False                                 # a load that is left out, as nothing needs its result
     sunk: bool = False                                   # it stands before a wgmma.wait_group in the text (`sunk`)
 
     # What is known of it
@@ -70,6 +70,12 @@ class Step:
     stops: bool = False                                  # it does nothing but end the kernel with an error
     waits: bool = False                                  # it reads a flag, or a counter (`published`)
     clock: int | None = None                             # the row that gets the time
+
+    def left_out(self):
+        """The Step that stands for it where ptxas leaves it out: it does nothing."""
+        nothing = Lanewise("mov", same, (Place(None, "b32", 32),), (Place(0, "b32", 32),))
+        return Step(self.name, self.site, self.caller, self.line, self.text, self.guard, self.negated, unread=True,
+                    lanewise=nothing, compute=in_numpy(nothing))
 
     @property
     def counted_at(self):

@@ -8,6 +8,9 @@ from simlayout.machine.ptx.opcodes.lanes import FORMS
 
 STRONG = {"volatile", "relaxed", "acquire", "release", "mmio"}
 """Modifiers of strong loads and stores."""
+LOADS = {"ld", "ldu", "ldmatrix"}
+STAY = {"volatile", "mmio"}
+"""Modifiers of loads that ptxas does not leave out if nothing reads their results."""
 
 _ENDS = {"bra", "brx", "ret", "exit", "call", "trap", "bar", "barrier", "fence", "membar", "mbarrier", "stmatrix", "wgmma",
          "wmma", "griddepcontrol", "nanosleep"}

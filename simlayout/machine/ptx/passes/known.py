@@ -7,7 +7,7 @@ from functools import cached_property
 
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.opcodes.lanes import FORMS
-from simlayout.machine.ptx.passes.accesses import STRONG
+from simlayout.machine.ptx.passes.accesses import LOADS, STAY
 from simlayout.machine.ptx.passes.def_use import defined, instructions, may_define, registers_read
 
 _ALL = (1 << 64) - 1
@@ -18,7 +18,8 @@ _UNIFORM = ("%ctaid", "%nctaid", "%ntid", "%cluster", "%nsmid", "%gridid")
 """How the names of special registers begin that all lanes of a warp share."""
 _ROUNDS = {"add", "sub", "fma", "mul", "div", "max", "min", "sqrt", "rsqrt", "rcp", "ex2", "lg2", "neg", "abs", "cvt"}
 _EXCHANGES = {"mov", "cvta", "shfl", "vote", "match", "redux", "activemask"}
-_MATRICES = {"ldmatrix", "movmatrix", "mma"}
+_MATRICES = {"movmatrix", "mma"}
+_CARRY, _TAKE_CARRY = ("the carry",), {"addc", "subc", "madc"}
 _FLOATS = {"f16", "f16x2", "bf16", "bf16x2", "f32", "f64"}
 _DEEPEST = 100
 """Definitions that are followed from one operand to the next."""
@@ -28,8 +29,8 @@ def _only_computes(instruction):
     """Whether ptxas leaves an instruction out whose results nothing reads. Of quotients and roots it may make calls, which
     stay."""
     opcode = instruction.opcode
-    if opcode == "ld":
-        return STRONG.isdisjoint(instruction.modifiers)
+    if opcode in LOADS:
+        return STAY.isdisjoint(instruction.modifiers)
     if opcode == "wmma":
         return "store" not in instruction.modifiers[:1]
     return opcode in _EXCHANGES | _MATRICES or opcode in FORMS and opcode not in ("div", "rem", "rcp", "sqrt", "rsqrt")
@@ -39,7 +40,7 @@ class Known:
     """Of one syntax.Function. Registers with several definitions are unknown: ptxas does not follow them either."""
 
     def __init__(self, function):
-        self._body = instructions(function.body)
+        self._body, self._returns = instructions(function.body), function.returns
         self._bits: dict[str, int] = {}                  # by register, as `_of_definition` keeps them
         self._uniform: dict[str, bool] = {}
         self._rounded: dict[str, str | None] = {}
@@ -111,18 +112,21 @@ class Known:
 
     @cached_property
     def _read(self):
-        """Names of the registers that instructions read which do something, and those that compute what such ones read."""
-        computes, todo, read = defaultdict(list), [], set()
+        """Names of the registers that instructions read which do something, those that compute what such ones read, and the
+        results of the function."""
+        computes, todo, read = defaultdict(list), [], {one.name for one in self._returns}
         for instruction in self._body:
             if self.never(instruction.guard):
                 continue
             if _only_computes(instruction):
-                for name in may_define(instruction):
+                for name in (*may_define(instruction), *_CARRY[:"cc" in instruction.modifiers]):
                     computes[name].append(instruction)
             else:
                 todo.append(instruction)
+        todo += [instruction for name in read for instruction in computes.pop(name, ())]
         while todo:
-            new = {*registers_read(todo.pop())} - read
+            one = todo.pop()
+            new = {*registers_read(one), *_CARRY[:one.opcode in _TAKE_CARRY]} - read
             read |= new
             todo += [instruction for name in new for instruction in computes.pop(name, ())]
         return read

@@ -37,9 +37,9 @@ def made(names) -> Made:
     """Of the function of some Names, whose instructions are whole."""
     function = names.function
     if not names.optimized:
-        unread = loads_read_by_nothing(function.body)
+        unread = loads_read_by_nothing(function)
         fields = {of: accesses for statement in function.body for of, accesses in map_fields([statement]).items()}
-        return Made(*sunk(function.body), unread=unread, counts=dict.fromkeys(unread, ()), fields=fields)
+        return Made(*sunk(function.body), unread=unread, fields=fields)
     unread = unread_loads(function.body, names.known)
     redundant = redundant_accesses(function, names.known, names.alike, unread)
     gone = unread | redundant.keys()

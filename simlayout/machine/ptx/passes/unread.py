@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.passes.accesses import is_shared_load
+from simlayout.machine.ptx.passes.accesses import LOADS, STAY
 from simlayout.machine.ptx.passes.def_use import (
     Statements,
     defined,
@@ -14,13 +14,14 @@ from simlayout.machine.ptx.passes.def_use import (
 )
 from simlayout.machine.ptx.passes.known import Known
 
-NOTE = "load of shared memory whose result nothing needs: ptxas leaves it out, and it counts nothing"
+NOTE = "load whose result nothing needs: ptxas leaves it out, and it counts nothing"
+_UNCOUNTED = {"param", "local", "const"}
+"""Spaces of which nothing is counted."""
 
 
 def unread_loads(body: Statements, known: Known) -> set[int]:
-    """The ids of loads of shared memory in a body none of whose results is needed: read by nothing, or by what computes what
-    nothing reads, exchanges between lanes and products of matrices among it. Volatile loads stay. Seen in the SASS of ptxas
-    13.0.
+    """The ids of loads in a body none of whose results is needed: read by nothing, or by what computes what nothing reads,
+    exchanges between lanes and products of matrices among it. Volatile loads stay. Seen in the SASS of ptxas 13.0.
 
     >>> from simlayout.machine.ptx.parser.grammar import parse
     >>> text = ".version 9.0 .target sm_90 .address_size 64 .entry k() { .reg .b32 %r<4>; ld.shared.b32 %r1, [0]; "
@@ -30,25 +31,29 @@ def unread_loads(body: Statements, known: Known) -> set[int]:
     >>> [id(statement) in unread for statement in function.body]
     [True, False, False, False, False]
     """
-    return {id(s) for s in _shared_loads(body) if all(map(known.unread, getattr(s.operands[0], "operands", s.operands[:1])))}
+    return {id(s) for s in _loads(body, STAY) if all(map(known.unread, getattr(s.operands[0], "operands", s.operands[:1])))}
 
 
-def loads_read_by_nothing(body: Statements) -> set[int]:
-    """The ids of those that ptxas leaves out of PTX of nvcc -G, where a move into a variable that nothing reads stays.
+def loads_read_by_nothing(function: syntax.Function) -> set[int]:
+    """The ids of those that ptxas leaves out of PTX of nvcc -G, where a move into a variable that nothing reads stays, and a
+    relaxed load.
 
     >>> from simlayout.machine.ptx.parser.grammar import parse
     >>> text = ".version 9.0 .target sm_90 .address_size 64 .entry k() { .reg .b32 %r<4>; ld.shared.b32 %r1, [0]; "
-    >>> body = parse(text + "ld.shared.b32 %r2, [4]; mov.b32 %r3, %r2; ret; }").functions["k"].body
-    >>> [id(statement) in loads_read_by_nothing(body) for statement in body]
+    >>> function = parse(text + "ld.shared.b32 %r2, [4]; mov.b32 %r3, %r2; ret; }").functions["k"]
+    >>> [id(statement) in loads_read_by_nothing(function) for statement in function.body]
     [True, False, False, False]
     """
-    read = {name for one in instructions(body) for name in registers_read(one)}
-    return {id(one) for one in _shared_loads(body) if read.isdisjoint(defined(one))}
+    read = {name for one in instructions(function.body) for name in registers_read(one)}
+    read.update(one.name for one in function.returns)
+    return {id(one) for one in _loads(function.body, {*STAY, "relaxed"}) if read.isdisjoint(defined(one))}
 
 
-def _shared_loads(body):
+def _loads(body, kept):
+    """Loads that have none of some modifiers, but of spaces of which nothing is counted."""
     return [one for one in instructions(body)
-            if is_shared_load(one) or one.opcode == "wmma" and {"load", "shared"}.issubset(one.modifiers)]
+            if one.opcode in LOADS and (kept | _UNCOUNTED).isdisjoint(each.partition("::")[0] for each in one.modifiers)
+            or one.opcode == "wmma" and "load" in one.modifiers]
 
 
 def unread_results(functions: Sequence[syntax.Function]) -> set[str]:
