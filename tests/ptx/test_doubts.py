@@ -95,7 +95,9 @@ def programs(draw):
         elif kind == "trap":
             lines += ["    setp.gt.u32 %p2, %r8, 30;", "    @%p2 trap;"]
         elif kind == "local":
-            lines += [f"    st.local.u32 [l+{4 * by}], %r1;", f"    ld.local.u32 %r8, [l+{4 * plus}];"]
+            generic = "    mov.u64 %d5, l;", "    cvta.local.u64 %d5, %d5;", f"    ld.u32 %r8, [%d5+{4 * plus}];"
+            loads = draw(st.sampled_from([[f"    ld.local.u32 %r8, [l+{4 * plus}];"], generic]))
+            lines += [f"    st.local.u32 [l+{4 * by}], %r1;", *loads]
         else:
             lines += [f"    mad.lo.u32 %r3, %r1, {by}, {plus};", f"    mad.lo.u32 %r3, %r2, {more}, %r3;",
                       f"    rem.u32 %r3, %r3, {words};", f"    mul.lo.u32 %r3, %r3, {step};"]
@@ -106,12 +108,17 @@ def programs(draw):
                 lines += ["    cvt.u64.u32 %d3, %r3;", f"    add.u64 %d4, {base}, %d3;"]
                 place = "%d4"
             name = "shared" if space == "shared" else "global"
-            cached = draw(st.sampled_from(["", "", ".nc"])) if name == "global" else ""
+            how = "" if kind == "red" else draw(st.sampled_from(["", "", "volatile", "generic", "both"]))
+            cached = draw(st.sampled_from(["", "", ".nc"])) if name == "global" and not how else ""
+            if how in ("generic", "both"):
+                lines += [f"    cvt.u64.u32 %d4, {place};", "    cvta.shared.u64 %d4, %d4;"] * (space == "shared")
+                name, place = "", "%d4"
+            name = ".volatile" * (how in ("volatile", "both")) + f".{name}" * bool(name)
             values = "{%r8, %r1}" if width[0] == "v" else "%r8"
-            load = f"    {guard}ld.{name}{cached}.{width} {values.replace('%r1', '%r5')}, [{place}];"
+            load = f"    {guard}ld{name}{cached}.{width} {values.replace('%r1', '%r5')}, [{place}];"
             changes = "red" if kind == "red" else "st"
             operation = draw(st.sampled_from([".add", ".max", ".xor"])) if kind == "red" else ""
-            lines.append(load if kind == "load" else f"    {guard}{changes}.{name}{operation}.{width} [{place}], {values};"
+            lines.append(load if kind == "load" else f"    {guard}{changes}{name}{operation}.{width} [{place}], {values};"
                          .replace("xor.u32", "xor.b32"))
         if skip:
             lines.append(f"SKIP{number}:")
@@ -185,6 +192,24 @@ def test_a_clean_launch_takes_one_step(monkeypatch):
     seen, array, trace = steps_of(monkeypatch, TILE.format(between="bar.sync 0;"))
     assert seen == ["quick"] and not trace.hazards
     assert array.tolist() == [i ^ 32 for i in range(64)]
+
+
+GENERIC = "cvt.u64.u32 %d4, %r4; cvta.shared.u64 %d4, %d4; "
+
+
+@pytest.mark.parametrize("access, name", [
+    ("ld.volatile.shared.u32 %r8, [%r4]; st.volatile.shared.u32 [%r4], %r8;", "ld.shared.b32"),
+    (GENERIC + "ld.u32 %r8, [%d4]; st.u32 [%d4], %r8;", "ld.b32"),
+    (GENERIC + "ld.volatile.u32 %r8, [%d4]; st.volatile.u32 [%d4], %r8;", "ld.b32"),
+])
+def test_volatile_and_generic_accesses_of_a_threads_own_memory_take_one_step_too(monkeypatch, access, name):
+    text = TILE.format(between=access + "bar.sync 0;")
+    seen, array, trace = steps_of(monkeypatch, text)
+    assert seen == ["quick"] and not trace.hazards and array.tolist() == [i ^ 32 for i in range(64)]
+    assert {(c.instruction, c.instructions) for c in trace.accesses} >= {(name, 2), (name.replace("ld", "st"), 2)}
+    assert len(trace.sectors) == 2
+    in_one_step(monkeypatch)
+    assert steps_of(monkeypatch, text)[2].lines == trace.lines
 
 
 def test_an_assertion_that_holds_takes_one_step_too(monkeypatch):

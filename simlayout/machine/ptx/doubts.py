@@ -8,8 +8,8 @@ Where hazards are reported a doubt does not end the first run, and the shadows l
 that was in doubt (`told`): of shared memory, where one CTA knows nothing of another, at the first CTA in which each was,
 of global memory at one after the other.
 
-Most launches of most kernels leave no doubt. What can be looked at like this are programs of plain loads and stores,
-arithmetic, shuffles, votes, barriers of the whole CTA, assertions, atomics that order nothing, matrices in registers, and
+Most launches of most kernels leave no doubt. What can be looked at like this are programs of plain and volatile loads and
+stores, arithmetic, shuffles, votes, barriers of the whole CTA, assertions, atomics that order nothing, matrices in registers, and
 copies by cp.async that are waited for in groups; and, with clocks, those in `ordered`. What stands here is the quick look;
 it is compiled in `compiled.doubts`.
 """
@@ -84,7 +84,7 @@ class Unwritten:
             return step.matrices.name
         if step.memory is None or step.memory.used is not None:
             raise Doubt("something else, or a vector of which some elements are used")
-        return f"ld.shared.b{8 * step.memory.size * len(step.memory.elements)}"
+        return step.memory.name
 
 
 class Doubts:
@@ -136,8 +136,7 @@ class Doubts:
         """Notes the stores of what another thread stores there too, as the shadows do."""
         for at in np.flatnonzero(self.equal).tolist():
             step = self._steps[at]
-            nbytes = step.memory.size * len(step.memory.elements)
-            name = f"st.shared.b{8 * nbytes}" if step.memory.space == "shared" else step.name
+            name = step.memory.name if step.memory.space == "shared" else step.name
             recorder.note_once(step.site, f"{name} {EQUAL}")
 
     def shared_of(self, cta):

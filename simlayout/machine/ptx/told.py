@@ -6,7 +6,6 @@ import numpy as np
 
 from simlayout.machine.engine.launch import NEVER_WAITED
 from simlayout.machine.hazards.kinds import HazardLog, calls_of, located
-from simlayout.machine.hazards.units import in_shared
 from simlayout.machine.ptx.doubts import Doubt
 
 MANY = 16
@@ -34,9 +33,9 @@ class UntilTold(HazardLog):
         super().__init__("report", python)
         self.left, self.stopped, self._program, self._end = set(left), False, program, None
 
-    def add(self, kind, first, second, bytes=(), memory=in_shared, **words):
+    def add(self, kind, first, second, *which, **words):
         """As of HazardLog."""
-        super().add(kind, first, second, bytes, memory, **words)
+        super().add(kind, first, second, *which, **words)
         self.left -= {(place.file, place.line, place.callers) for place in (first, second) if place is not None}
         if not self.left:
             executed = self._program.executed.sum()

@@ -100,7 +100,7 @@ def store(shared, step, rows, at, cells, lanes, who, wrote, read, by):
     for i in range(LANES):
         if not lanes[i]:
             continue
-        mine, bit, same = by_thread(now, who[FIRST] + i), U32(1) << U32(i), -1
+        mine, bit, same = by_thread(now, who[FIRST] + i), U32(1) << U32(i), I64(-1 if like else 0)
         for cell in cells_of(cells[i], total, shift):
             writer = wrote[cell]
             if _races(shared, read[cell], mine):

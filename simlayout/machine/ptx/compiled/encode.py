@@ -22,10 +22,10 @@ end of the thread; what all lanes of a warp do together (`exchanges`); ldmatrix;
 EXCHANGES = "sync", "up", "down", "bfly", "idx", "all", "any", "uni", "ballot"
 """What that may be, by its code."""
 
-GLOBAL, SHARED, LOCAL, PARAMETERS = range(4)
-"""Spaces of loads and stores; generic addresses are tried as global ones."""
+GLOBAL, SHARED, LOCAL, PARAMETERS, GENERIC = range(5)
+"""Spaces of loads and stores; of the last one the addresses tell."""
 
-_SPACES = {"global": GLOBAL, "const": GLOBAL, "": GLOBAL, "shared": SHARED, "local": LOCAL, "param": PARAMETERS}
+_SPACES = {"global": GLOBAL, "const": GLOBAL, "": GENERIC, "shared": SHARED, "local": LOCAL, "param": PARAMETERS}
 AS_IT_IS, FROM_S8, FROM_S16, FROM_S32, CUT_TO_8, CUT_TO_16, CUT_TO_32, NEGATED = range(8)
 """How a source is read: extended with its sign, or cut, from or to so many bits; or a predicate that is negated."""
 
@@ -42,9 +42,10 @@ its place in the order; the row of its guard (-1: none), and whether that is neg
 a source is altered when it is read; the rows of two results and four sources (-1: none), and how the sources are read.
 Of loads and stores the space, the bytes of an element, how many, how one is read, what is added to
 the address, the least and the last address that it may have in shared memory, whether it reads a cache of what nobody
-writes, a number that all of one line and one name have, and the rows of the elements; of JOIN and SPLIT, at SIZE, the bits
-of the low part. Of MATRICES the code says whether they are transposed, and the count how many there are; of PRODUCT the
-offset is where its function is, and FIRST where that is which says how it is made (`products`). Of EXCHANGE the fourth
+writes, a number that all of one line and one name have (0: two that store one value are in doubt), and the rows of the
+elements; of JOIN and SPLIT, at SIZE, the bits of the low part. Of MATRICES the code says whether they are transposed, and
+the count how many there are; of PRODUCT the offset is where its function is, and FIRST where that is which says how it is
+made (`products`). Of EXCHANGE the fourth
 source is the membermask, and FLIP says whether a vote is on what is not so. Of CALL and RETURN the results are the rows of
 where each lane returns to, and of whether it is inside (-1: nobody asks); of CALL and TAKE the first two sources are the
 first of their copies, and one past the last."""
@@ -127,12 +128,13 @@ def _encoded(program, watched, clocked):
         elif step.memory is not None and (not watched or step.memory.space in ("param", "const")):
             _memory(row, step.memory)
             row[CACHED] = is_cached(step.name)
-            row[LIKE] = alike.setdefault((step.site, step.name, step.memory.space), len(alike) + 1)
+            if step.memory.space and ".volatile" not in step.name:
+                row[LIKE] = alike.setdefault((step.site, step.name, step.memory.space), len(alike) + 1)
         if step.memory is not None and step.memory.space in ("global", ""):
             global_bytes[at] = step.memory.size * len(step.memory.elements)
             taken[at] = taken_of(global_bytes[at], step.beside)
         beside[at] = step.beside is not None and len(step.beside) > 0
-        shared[at] = step.memory is not None and step.memory.space == "shared" or row[KIND] == MATRICES
+        shared[at] = step.memory is not None and step.memory.space in ("shared", "") or row[KIND] == MATRICES
     for column, kinds in ((RESULT, (MOVE, COMPUTE, JOIN, EXCHANGE)), (SECOND, (EXCHANGE,))):
         sunk = np.isin(table[:, KIND], kinds) & (table[:, column] < 0)
         table[sunk, column] = program.rows + ROOM - 1    # nobody wants it

@@ -26,6 +26,7 @@ from simlayout.machine.ptx.memory.held import (
     address_of,
     numbers,
 )
+from simlayout.machine.ptx.memory.space import SHARED, WINDOW
 from simlayout.machine.ptx.warps.parts import PATIENCE
 
 NOTED = 4096
@@ -167,7 +168,13 @@ class Loop:
     def _tell(self, step, addresses, active):
         """Gives the recorder accesses of shared memory of one step: int64 [n, 32], bool [n, 32]."""
         recorder = self._launch.recorder
-        name = _named(step.memory) if step.matrices is None else step.matrices.name
+        if step.memory is not None and not step.memory.space:                   # generic: some may be of shared memory
+            addresses = np.where(active, addresses - SHARED, 0)
+            here = (addresses >= 0).all(axis=1) & (addresses < WINDOW).all(axis=1)
+            addresses, active = addresses[here], active[here]
+            if not here.any():
+                return
+        name = (step.memory or step.matrices).name
         if step.joined is None:
             recorder.add_all(name, step.counted_at, addresses, active)
         for joined in step.joined or ():
@@ -178,10 +185,6 @@ class Loop:
             self._launch.doubts.check_arrays()
         self._known, self._ranges = self._space.count, self._space.ranges()
         self._common[RANGES], self._common[ARRAYS] = address_of(self._ranges), len(self._ranges)
-
-
-def _named(move):
-    return f"{'st' if move.store else 'ld'}.shared.b{8 * move.size * len(move.elements)}"
 
 
 def _counted(steps, nbytes, counts, touched):

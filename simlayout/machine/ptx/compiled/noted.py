@@ -5,6 +5,7 @@ import numpy as np
 from simlayout.hardware.tables.arch import LANES
 from simlayout.jit import jit
 from simlayout.machine.engine.sectors import SECTOR
+from simlayout.machine.ptx.memory.space import SHARED, WINDOW
 
 
 @jit
@@ -28,6 +29,8 @@ def count_sectors(log_step, log_lanes, log_addresses, n, nbytes, taken, counts):
                     to -= 1
                 held[to] = address
                 used += 1
+        if 0 <= held[0] - SHARED < WINDOW:               # a generic address
+            continue
         words, sectors = 1, 1
         for i in range(1, used):
             gap = held[i] - held[i - 1]

@@ -196,7 +196,7 @@ def ordered_store(step, rows, at, cells, lanes, who, of):
     for i in range(LANES):
         if not lanes[i]:
             continue
-        me, bit, same = who[FIRST] + i, U32(1) << U32(i), -1
+        me, bit, same = who[FIRST] + i, U32(1) << U32(i), I64(-1 if like else 0)
         first = I64(cells[i]) >> shift
         for cell in range(first, first + count):
             if not _may_overwrite(cell, shift, me, of):

@@ -16,6 +16,8 @@ from simlayout.machine.ptx.opcodes.rows import Place, writer
 
 _SPACES = {"global", "shared", "local", "param", "const"}
 _ORDERS = {"weak", "relaxed", "acquire", "release", "volatile", "mmio"}
+_MOVES = {"weak", "volatile"}
+"""Orders of what is a Move as well: what barriers do not order is then looked at closely, and volatile orders nothing."""
 _HINTS = {"nc", "ca", "cg", "cs", "lu", "cv", "wb", "wt", "unified"}
 
 
@@ -79,6 +81,11 @@ class Move:
     within: Bounds | None
     used: tuple[int, list[int]] | None = None
 
+    @property
+    def name(self) -> str:
+        """What it is called where it accesses shared memory."""
+        return f"{'st' if self.store else 'ld'}{'.shared' * bool(self.space)}.b{8 * self.size * len(self.elements)}"
+
 
 def load(instruction, names):
     """ld, ldu: elements from memory."""
@@ -111,7 +118,7 @@ def load(instruction, names):
                 warp.put_bits(to, bits(values[:, i].astype(extended)))
 
     move = Move(False, space, row, int(offset), tuple(places), form.bytes, within, how.used)
-    return {"run": run, "memory": None if form.strong else move, "within": within, "waits": polls}
+    return {"run": run, "memory": move if how.order in _MOVES else None, "within": within, "waits": polls}
 
 
 def _used(target, form, names):
@@ -159,8 +166,9 @@ def store(instruction, names):
                                lambda place, lane: warp.strong_store(place, lane, data[lane].tobytes(), form.order))
 
     move = Move(True, space, row, int(offset), tuple(places), form.bytes, within)
-    return {"run": run, "memory": None if form.strong else move, "rounded": rounded.pop() if len(rounded) == 1 else None,
-            "within": within, "answers": names.answers.get(id(instruction), frozenset())}
+    return {"run": run, "memory": move if form.order in _MOVES else None, "within": within,
+            "rounded": rounded.pop() if len(rounded) == 1 else None,
+            "answers": names.answers.get(id(instruction), frozenset())}
 
 
 def fence(instruction, names):
