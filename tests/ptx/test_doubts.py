@@ -96,7 +96,9 @@ def programs(draw):
             lines += ["    setp.gt.u32 %p2, %r8, 30;", "    @%p2 trap;"]
         elif kind == "local":
             generic = "    mov.u64 %d5, l;", "    cvta.local.u64 %d5, %d5;", f"    ld.u32 %r8, [%d5+{4 * plus}];"
-            loads = draw(st.sampled_from([[f"    ld.local.u32 %r8, [l+{4 * plus}];"], generic]))
+            within = f"    ld.local.u32 %r7, [l+{4 * plus}];", f"    st.local.u32 [l+{4 * more}], %r7;"
+            passed = *generic[:2], f"    ld.u32 %r6, [%d5+{4 * plus}];", f"    st.u32 [%d5+{4 * more}], %r6;"
+            loads = draw(st.sampled_from([[f"    ld.local.u32 %r8, [l+{4 * plus}];"], generic, within, passed]))
             lines += [f"    st.local.u32 [l+{4 * by}], %r1;", *loads]
         else:
             lines += [f"    mad.lo.u32 %r3, %r1, {by}, {plus};", f"    mad.lo.u32 %r3, %r2, {more}, %r3;",
@@ -192,6 +194,13 @@ def test_a_clean_launch_takes_one_step(monkeypatch):
     seen, array, trace = steps_of(monkeypatch, TILE.format(between="bar.sync 0;"))
     assert seen == ["quick"] and not trace.hazards
     assert array.tolist() == [i ^ 32 for i in range(64)]
+
+
+def test_what_is_only_moved_within_local_memory_needs_not_be_written_and_what_leaves_it_does(monkeypatch):
+    moved = ".local .align 4 .b8 l[8]; ld.local.u32 %r8, [l]; st.local.u32 [l+4], %r8; bar.sync 0;"
+    assert steps_of(monkeypatch, TILE.format(between=moved))[0] == ["quick"]
+    seen, _, trace = steps_of(monkeypatch, TILE.format(between=moved + "st.shared.u32 [%r4], %r8; bar.sync 0;"))
+    assert seen[0] == "quick" and len(seen) > 1 and [one.kind for one in trace.hazards] == ["unwritten read"]
 
 
 GENERIC = "cvt.u64.u32 %d4, %r4; cvta.shared.u64 %d4, %d4; "

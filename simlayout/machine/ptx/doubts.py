@@ -9,9 +9,9 @@ that was in doubt (`told`): of shared memory, where one CTA knows nothing of ano
 of global memory at one after the other.
 
 Most launches of most kernels leave no doubt. What can be looked at like this are programs of plain and volatile loads and
-stores, arithmetic, shuffles, votes, barriers of the whole CTA, assertions, atomics that order nothing, matrices in registers, and
-copies by cp.async that are waited for in groups; and, with clocks, those in `ordered`. What stands here is the quick look;
-it is compiled in `compiled.doubts`.
+stores, arithmetic, shuffles, votes, barriers of the whole CTA, assertions, atomics that order nothing, matrices in
+registers, and copies by cp.async that are waited for in groups; and, with clocks, those in `ordered`. What stands here is
+the quick look; it is compiled in `compiled.doubts`.
 """
 
 from dataclasses import replace

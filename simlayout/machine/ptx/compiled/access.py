@@ -17,6 +17,7 @@ from simlayout.machine.ptx.compiled.doubts import (
 )
 from simlayout.machine.ptx.compiled.encode import (
     CACHED,
+    CARRIED,
     CODE,
     COUNT,
     ELEMENTS,
@@ -208,12 +209,14 @@ def _is_fine(step, space, lanes, warp):
     if space == LOCAL and who[WROTE]:
         for i in range(LANES):
             if lanes[i]:
-                flags = I64(at[i]) - warp.memory[LOCAL_AT] + who[WROTE]
+                flags, lacking = I64(at[i]) - warp.memory[LOCAL_AT] + who[WROTE], 0
                 for byte in range(total):
                     if stores:
                         store_8(flags + byte, U64(1))
                     elif not load_8(flags + byte):
-                        return UNSURE
+                        lacking += 1
+                if lacking > 0 and step[CARRIED] < (2 if lacking == total else 1):         # as `local.local_load`
+                    return UNSURE
     return SURE
 
 

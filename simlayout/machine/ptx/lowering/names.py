@@ -86,6 +86,17 @@ class Names:
         return idle(self.function)
 
     @cached_property
+    def leaving(self):
+        """Names of the registers of which stores are made that may leave the thread's own memory."""
+        stores = [one for one in instructions(self.function.body) if one.opcode == "st"]
+        return {name for one in stores if not self._is_own(one) for name in self.carried.origins(one.operands[1])}
+
+    def _is_own(self, store):
+        at = store.operands[0]
+        return (not {"local", "param"}.isdisjoint(store.modifiers) or isinstance(at, syntax.Address)
+                and getattr(self.known.place(at).base, "name", "") in self.local)
+
+    @cached_property
     def answers(self):
         """As `passes.answers`: id of a store -> where the loads are that it answers."""
         site = {id(one): self.lowering.where(one) for one in instructions(self.function.body) if one.opcode == "ld"}

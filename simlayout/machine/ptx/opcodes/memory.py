@@ -13,6 +13,7 @@ from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.memory.local import Manner
 from simlayout.machine.ptx.opcodes.atoms import SCOPES, atomic
 from simlayout.machine.ptx.opcodes.rows import Place, writer
+from simlayout.machine.ptx.passes.def_use import registers_in
 
 _SPACES = {"global", "shared", "local", "param", "const"}
 _ORDERS = {"weak", "relaxed", "acquire", "release", "volatile", "mmio"}
@@ -70,7 +71,8 @@ def _address(operand, form, names):
 class Move:
     """A load (store: False) or a store of plain memory. base, offset: the row of the address and bytes to add; elements:
     Places, of `size` bytes each; within: the Bounds of its address, or None; used: (bytes of an element, those whose values
-    are used), None if all are."""
+    are used), None if all are; carried: 1 of a load whose values are only moved, 2 where they do not leave the thread's own
+    memory either."""
 
     store: bool
     space: str
@@ -80,6 +82,7 @@ class Move:
     size: int
     within: Bounds | None
     used: tuple[int, list[int]] | None = None
+    carried: int = 0
 
     @property
     def name(self) -> str:
@@ -117,7 +120,8 @@ def load(instruction, names):
             if to is not None:
                 warp.put_bits(to, bits(values[:, i].astype(extended)))
 
-    move = Move(False, space, row, int(offset), tuple(places), form.bytes, within, how.used)
+    stays = names.leaving.isdisjoint(registers_in((target,))) if how.carried else False
+    move = Move(False, space, row, int(offset), tuple(places), form.bytes, within, how.used, bool(how.carried) + stays)
     return {"run": run, "memory": move if how.order in _MOVES else None, "within": within, "waits": polls}
 
 
