@@ -16,7 +16,7 @@ from simlayout.machine.ptx.passes.arrays import Pointers
 from simlayout.machine.ptx.passes.atomic_values import asked
 from simlayout.machine.ptx.passes.by_order import ByOrder
 from simlayout.machine.ptx.passes.carried import Carried
-from simlayout.machine.ptx.passes.def_use import instructions
+from simlayout.machine.ptx.passes.def_use import instructions, registers_in
 from simlayout.machine.ptx.passes.guesses import guesses
 from simlayout.machine.ptx.passes.idle import idle
 from simlayout.machine.ptx.passes.known import Known
@@ -85,9 +85,12 @@ class Names:
         """As `passes.idle`: id of a load -> the predicates that hold where its value is stored."""
         return idle(self.function)
 
+    def stays(self, target):
+        """Whether no store is made of what is loaded to a target that may leave the thread's own memory."""
+        return self._leaving.isdisjoint(registers_in((target,)))
+
     @cached_property
-    def leaving(self):
-        """Names of the registers of which stores are made that may leave the thread's own memory."""
+    def _leaving(self):
         stores = [one for one in instructions(self.function.body) if one.opcode == "st"]
         return {name for one in stores if not self._is_own(one) for name in self.carried.origins(one.operands[1])}
 

@@ -13,7 +13,6 @@ from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.memory.local import Manner
 from simlayout.machine.ptx.opcodes.atoms import SCOPES, atomic
 from simlayout.machine.ptx.opcodes.rows import Place, writer
-from simlayout.machine.ptx.passes.def_use import registers_in
 
 _SPACES = {"global", "shared", "local", "param", "const"}
 _ORDERS = {"weak", "relaxed", "acquire", "release", "volatile", "mmio"}
@@ -120,8 +119,8 @@ def load(instruction, names):
             if to is not None:
                 warp.put_bits(to, bits(values[:, i].astype(extended)))
 
-    stays = names.leaving.isdisjoint(registers_in((target,))) if how.carried else False
-    move = Move(False, space, row, int(offset), tuple(places), form.bytes, within, how.used, bool(how.carried) + stays)
+    carried = 1 + names.stays(target) if how.carried else 0
+    move = Move(False, space, row, int(offset), tuple(places), form.bytes, within, how.used, carried)
     return {"run": run, "memory": move if how.order in _MOVES else None, "within": within, "waits": polls}
 
 
