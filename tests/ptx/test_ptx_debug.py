@@ -78,6 +78,23 @@ extern "C" __global__ void k() {
 """
 
 
+NAMED = VARIABLES[:VARIABLES.index("    asm volatile")] + """
+    asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x) : "r"(at));
+    asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x) : "r"(at + 4));
+    y = x;
+}
+"""
+
+
+@needs_nvcc
+@needs_tools
+def test_what_is_loaded_into_a_register_that_a_debugger_is_told_of_counts_even_if_no_instruction_reads_it(tmp_path):
+    text = ptx_of(NAMED, tmp_path, "-G", arch="sm_90").read_text()
+    trace = ptx.load(text)["k"].run(1, 32, hazards="report")
+    assert sum(one.instructions for one in trace.accesses if one.instruction.startswith("ld.")) == 2
+    assert of_class(assembled(text, tmp_path)[1], "LDS") == 2
+
+
 @needs_nvcc
 @needs_tools
 def test_what_is_loaded_into_a_variable_that_nothing_reads_counts_as_ptxas_loads_it_for_the_debugger(tmp_path):

@@ -175,7 +175,7 @@ class _Located(PtxTurns):
 
 
 def _look(*of):
-    """`compiled.look.found`, which few programs need: with it comes Numba."""
-    from simlayout.machine.ptx.compiled.look import found
+    """`compiled.doubts.found`, which few programs need: with it comes Numba."""
+    from simlayout.machine.ptx.compiled.doubts import found
 
     return found(*of)

@@ -349,7 +349,8 @@ class Module:
     """A PTX module.
 
     version: (9, 0); target: "sm_90a"; options: what else `.target` says, such as ("debug",); address_size: in bits;
-    files: {number: path} of the `.file` directives; aliases: {name: the function that it stands for}.
+    files: {number: path} of the `.file` directives; aliases: {name: the function that it stands for}; named: registers
+    that hold a variable, as a debugger is told.
     """
 
     version: tuple[int, int]
@@ -361,3 +362,4 @@ class Module:
     functions: dict[str, Function]
     aliases: dict[str, str]
     path: str
+    named: frozenset[str] = frozenset()

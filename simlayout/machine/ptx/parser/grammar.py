@@ -35,6 +35,21 @@ _DIRECTIVES = {"maxntid": (1, 3), "reqntid": (1, 3), "minnctapersm": (1, 1), "ma
 _STATEMENT = "a directive such as .entry, .func or .global"
 
 
+_NAMED = re.compile(r"\.b8\s+144\s+((?:\.b8\s+(?:12[89]|1[3-9]\d|2\d\d)\s+)*\.b8\s+\d+)")
+"""DW_OP_regx, and the letters of a register's name as one number, in LEB128."""
+
+
+def named_registers(text: str) -> frozenset[str]:
+    """Names of the registers that hold a variable, as the debugging data of nvcc -G tell.
+
+    >>> named_registers(".b8 144\\n.b8 177\\n.b8 204\\n.b8 149\\n.b8 1")
+    frozenset({'%f1'})
+    """
+    numbers = [re.findall(r"\.b8\s+(\d+)", found) for found in _NAMED.findall(text)]
+    values = {sum((int(one) & 127) << 7 * i for i, one in enumerate(number)) for number in numbers}
+    return frozenset(value.to_bytes(-(-value.bit_length() // 8), "big").decode("latin") for value in values)
+
+
 @collector_at_rest()
 def parse(text: str, path: str = "<text>") -> Module:
     """The Module that a PTX text denotes.
@@ -102,8 +117,9 @@ class _Module:
         for name, at in self.referred:
             if not self._has(name):
                 tokens.fail("a register, variable, label or function that is declared", at)
+        named = named_registers(tokens.text) if "debug" in options else frozenset()
         return Module(version, target, tuple(options), self.address_size, self.files, self.variables, self.functions,
-                      self.aliases, tokens.path)
+                      self.aliases, tokens.path, named)
 
     def _has(self, name: str) -> bool:
         return name in self.variables or name in self.functions or name in self.aliases

@@ -37,7 +37,7 @@ def made(names) -> Made:
     """Of the function of some Names, whose instructions are whole."""
     function = names.function
     if not names.optimized:
-        unread = loads_read_by_nothing(function)
+        unread = loads_read_by_nothing(function, names.lowering.module.named)
         fields = {of: accesses for statement in function.body for of, accesses in map_fields([statement]).items()}
         return Made(*sunk(function.body), unread=unread, fields=fields)
     unread = unread_loads(function.body, names.known)

@@ -1,6 +1,6 @@
 """Loads whose results nothing reads, which ptxas leaves out; and functions whose results no call reads."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.passes.accesses import LOADS, STAY
@@ -34,18 +34,18 @@ def unread_loads(body: Statements, known: Known) -> set[int]:
     return {id(s) for s in _loads(body, STAY) if all(map(known.unread, getattr(s.operands[0], "operands", s.operands[:1])))}
 
 
-def loads_read_by_nothing(function: syntax.Function) -> set[int]:
+def loads_read_by_nothing(function: syntax.Function, named: Set[str]) -> set[int]:
     """The ids of those that ptxas leaves out of PTX of nvcc -G, where a move into a variable that nothing reads stays, and a
-    relaxed load.
+    relaxed load. named: registers that hold a variable.
 
     >>> from simlayout.machine.ptx.parser.grammar import parse
     >>> text = ".version 9.0 .target sm_90 .address_size 64 .entry k() { .reg .b32 %r<4>; ld.shared.b32 %r1, [0]; "
     >>> function = parse(text + "ld.shared.b32 %r2, [4]; mov.b32 %r3, %r2; ret; }").functions["k"]
-    >>> [id(statement) in loads_read_by_nothing(function) for statement in function.body]
+    >>> [id(statement) in loads_read_by_nothing(function, set()) for statement in function.body]
     [True, False, False, False]
     """
     read = {name for one in instructions(function.body) for name in registers_read(one)}
-    read.update(one.name for one in function.returns)
+    read.update(named, (one.name for one in function.returns))
     return {id(one) for one in _loads(function.body, {*STAY, "relaxed"}) if read.isdisjoint(defined(one))}
 
 
