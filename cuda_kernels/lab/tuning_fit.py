@@ -21,7 +21,7 @@ import numpy as np
 from cuda_kernels.bench.command import ended_by, parser_of
 from cuda_kernels.lab import tuning_record
 from cuda_kernels.matmul.choose.figures import FIGURES, Figures
-from cuda_kernels.matmul.choose.grouped import along_groups, work_of_groups
+from cuda_kernels.matmul.choose.grouped import AlongGroups, work_of_groups
 from cuda_kernels.matmul.choose.model import Estimates, in_16_bits
 from cuda_kernels.matmul.choose.rates import RATES, Rates
 from simlayout.algebra.dtypes import TYPES
@@ -77,7 +77,7 @@ class Measured:
         M, N, K, groups, c_bytes = np.array(self.problems)[self.product].T
         estimates = self.estimates.take(self.tried)
         if self.grouped:
-            estimates = along_groups(estimates)
+            estimates = AlongGroups(estimates)
             return estimates, work_of_groups(estimates, M, N, K, groups, self.gpu, self.narrow, c_bytes)
         return estimates, estimates.work(M, N, K, groups, self.gpu, narrow=self.narrow, c_bytes=c_bytes)
 

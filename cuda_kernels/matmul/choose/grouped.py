@@ -3,12 +3,12 @@ average, because the host knows no more; groups may have up to twice as many, so
 that lacks, as that consumers without rows leave their products out, trees of their own have learned.
 """
 
-from copy import copy
 from functools import lru_cache
 
 import numpy as np
 
 from cuda_kernels.matmul.choose.candidates import KK
+from cuda_kernels.matmul.choose.model import Estimates
 from cuda_kernels.matmul.choose.programs import programs_of
 from cuda_kernels.matmul.choose.trees import OF_GROUPS
 
@@ -23,22 +23,31 @@ ROOM, HIGHER = 4, 1.06
 geometric mean (`h200_groups.json.xz`, `h200_groups_more.json.xz`, `h100_groups.json.xz` in `tests/data`). Trees alone held
 some of far larger matrices than were measured for fast."""
 
+LEAST, STEP = 16, 8
+"""The height of the lowest tile, and what heights differ by."""
 
-def along_groups(estimates):
-    """Estimates of grouped products for the same configurations: each as if its tiles' first dimension lay along the rows
-    of groups, along which tiles are walked wherever C lies."""
-    taken, turned, tile_m, tile_n = copy(estimates), estimates.turned, estimates.tile_m, estimates.tile_n
-    taken.tile_m, taken.tile_n = np.where(turned, tile_n, tile_m), np.where(turned, tile_m, tile_n)
-    taken.turned, taken.split = np.zeros_like(turned), np.zeros_like(estimates.split)
-    taken.trees = OF_GROUPS
-    return taken
+
+class AlongGroups(Estimates):
+    """Estimates of grouped products for the configurations of others: each as if its tiles' first dimension lay along the
+    rows of groups, along which tiles are walked wherever C lies."""
+
+    def __init__(self, estimates):
+        vars(self).update(vars(estimates))
+        turned, tile_m, tile_n = self.turned, self.tile_m, self.tile_n
+        self.tile_m, self.tile_n = np.where(turned, tile_n, tile_m), np.where(turned, tile_m, tile_n)
+        self.turned, self.split, self.trees = np.zeros_like(turned), np.zeros_like(self.split), OF_GROUPS
+
+    def corrected(self, work, times, gpu):
+        """As of Estimates, with what ROOM and HIGHER say."""
+        enough = np.maximum(LEAST, STEP * np.ceil(ROOM * work.rows / STEP))
+        return np.where(self.tile_m > enough, HIGHER, 1) * super().corrected(work, times, gpu)
 
 
 @lru_cache(None)
 def of_groups(majors=KK, scaled=""):
     """The Estimates of what grouped products of such operands and scales may have."""
     every = programs_of(majors, scaled)
-    taken = along_groups(every.take(np.flatnonzero((every.sharing == 1) & (every.slices == 1))))
+    taken = AlongGroups(every.take(np.flatnonzero((every.sharing == 1) & (every.slices == 1))))
     taken.group = np.maximum(1, TOGETHER // taken.tile_m)
     return taken
 
@@ -54,6 +63,4 @@ def estimated_groups(wanted, deep, narrow, c_bytes, gpu):
     element of C."""
     estimates = of_groups(wanted.majors, wanted.scaled)
     work = work_of_groups(estimates, wanted.M, wanted.N, deep, wanted.matrices, gpu, narrow, c_bytes)
-    times, rows = estimates.corrected(work, estimates.times(work, gpu), gpu), np.max(work.rows)
-    enough = estimates.tile_m[estimates.tile_m >= ROOM * rows].min(initial=estimates.tile_m.max())
-    return estimates, np.where(estimates.tile_m > enough, HIGHER, 1) * times
+    return estimates, estimates.corrected(work, estimates.times(work, gpu), gpu)
