@@ -34,7 +34,7 @@ def epilogue_named(text):
     >>> str(epilogue_named("gelu bias"))
     'bias_n gelu'
     """
-    words, others = text.split(), ("alpha", *sorted(NAMES))
+    words, others = str(text).split(), ("alpha", *sorted(NAMES))
     for word in words:
         if word not in (*others, *ACTIVATIONS):
             raise SimlayoutError(f"epilogue {text!r}: {word!r} is none of {', '.join((*others, *ACTIVATIONS))}")

@@ -35,7 +35,8 @@ NOTES = """
     kept for so many rows in so many groups.
 
     --all-layers FILE holds lines such as `4096 14336 4096 bf16`, with spaces or commas (# begins a comment), or JSON:
-    [[4096, 14336, 4096, "bf16"]]; the dtype may be left out. `-` is stdin.
+    [[4096, 14336, 4096, "bf16"]] (the dtype may be left out), or objects that name any option: {"M": 4096, "N": 2048,
+    "K": 7168, "dtype": "e4m3", "scaled": "lines", "groups": 64}. `-` is stdin.
     """
 
 OF_MEASURING = "dtype", "out", "order", "batch", "scaled", "epilogue", "groups", "seconds"

@@ -1,6 +1,7 @@
 """Products by their sizes are what matmul looks for, and `simlayout tune` takes them from a command line or a file."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -114,11 +115,30 @@ def test_a_file_gives_the_products_that_were_written_once_each(rows, between, he
     assert asked_in(json.dumps(named), "x", USUAL) == want
 
 
+@given(st.lists(st.fixed_dictionaries(
+    {name: st.integers(1, 2**31 - 1) for name in "MNK"},
+    optional=dict(dtype=st.sampled_from(TAKEN), out=st.sampled_from(["f16", "f32"]), order=st.sampled_from(ORDERS),
+                  batch=st.integers(1, 9), scaled=st.sampled_from(["tensor", "lines"]), epilogue=st.just("bias gelu"),
+                  groups=st.integers(1, 99))), min_size=1, max_size=4), st.sampled_from(ORDERS))
+def test_an_object_of_a_file_may_name_whatever_is_asked_of_a_product(items, order):
+    usual = replace(USUAL, order=order)
+    try:
+        want = list(dict.fromkeys(replace(usual, **item) for item in items))
+    except SimlayoutError:
+        with pytest.raises(SimlayoutError, match="^layers.json: item [1-4]: "):
+            asked_in(json.dumps(items), "layers.json", usual)
+    else:
+        assert asked_in(json.dumps(items), "layers.json", usual) == want
+
+
 @pytest.mark.parametrize("text, fault", [
     ("64 64 64\n64 64\n", "line 2: '64 64' is no product: write M N K"),
     ("1 2 3 f61", r"line 1: dtype 'f61' \(did you mean f16\?\): choose"),
     ("0 1 1", "line 1: sizes 0 1 1: give integers from 1"), ("a b c", "line 1: sizes a b c"),
     ("1 2 3 f16 9", "line 1: '1 2 3 f16 9'"),
+    ('[{"M":1,"N":2,"K":3,"majors":"NT"}]', "item 1: .* give M, N, K and perhaps dtype, out, order, batch"),
+    ('[{"M":1,"N":2,"K":3,"order":["NT"]}]', "item 1: order"), ('[{"M":1,"N":2,"K":3,"batch":"2"}]', "item 1: .*batch 2"),
+    ('[{"M":1,"N":2,"K":3,"groups":-1}]', "item 1: .*groups -1"), ('[{"M":1,"N":2,"K":3,"epilogue":7}]', "item 1: epilogue"),
     ("1 -2 3", "line 1: sizes 1 -2 3"), ("1 2 ٣", "line 1: sizes"), ("9999999999 1 1", "line 1: sizes"),
     ("1\n2\n3\n4\n5", "line 3: '3' is no product.*and 2 more$"), ("", "names no product"), ("# all\n\n", "names no product"),
     ("[]", "names no product"), ("[[1,2,3]", "is no JSON"), ("[" * 99999, "is no JSON"), ('{"M": 1}', "no list of products"),

@@ -2,7 +2,7 @@
 
 import json
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 from cuda_kernels.kernels.hopper.rules import CHOICES, fault_of, multiplied_together
 from cuda_kernels.kernels.hopper.scales import grains_of
@@ -55,6 +55,9 @@ class Asked:
             if value not in known:
                 meant = did_you_mean(value, DTYPES) if name == "dtype" and value not in TYPES else ""
                 raise SimlayoutError(f"{name} {value!r}{meant}: choose {', '.join(x for x in known if x)}")
+        for what, *sizes in (("sizes", self.M, self.N, self.K), ("batch", self.batch), ("groups", self.groups or 1)):
+            if not all(type(n) is int and 0 < n < 1 << 31 for n in sizes):
+                raise SimlayoutError(f"{what} {' '.join(map(str, sizes))}: give integers from 1 to {(1 << 31) - 1}")
         if fault := fault_of(self.types, self.out, self.scaled, str(epilogue_named(self.epilogue))):
             raise SimlayoutError(fault)
         if self.batch > 1 and self.scaled:
@@ -64,8 +67,6 @@ class Asked:
         if self.groups and (grains_of(self.scaled) or (1,))[0] > 1:
             raise SimlayoutError(f"scaled {self.scaled!r}: groups begin at any row, so each row has scales of its own: "
                                  "choose tensor, lines, 1x128 or 1x1")
-        if not all(type(n) is int and 0 < n < 1 << 31 for n in (self.M, self.N, self.K, self.batch, self.groups or 1)):
-            raise SimlayoutError(f"sizes {self.M} {self.N} {self.K}: give integers from 1 to {(1 << 31) - 1}")
 
     @property
     def types(self) -> tuple[str, str]:
@@ -119,7 +120,7 @@ def _array(letter, shape, size):
 def asked_in(text, name, usual):
     """[Asked] of a file. text: what it holds, a product per line, M N K and a dtype if it is another than usual's, with
     spaces or commas between (# begins a comment; a first line of names is left out), or JSON, a list of such lists or of
-    objects with these names; name: what messages call it; usual: an Asked that has the rest.
+    objects with the names of Asked's fields; name: what messages call it; usual: an Asked that has the rest.
 
     Raises SimlayoutError that names the lines (items of JSON) which say no product.
 
@@ -164,9 +165,10 @@ def _rows_of_json(text, name):
 
 def _asked(row, usual):
     if isinstance(row, dict):
-        if not {"M", "N", "K"} <= set(row) <= {"M", "N", "K", "dtype"}:
-            raise SimlayoutError(f"{row}: give M, N, K and perhaps a dtype")
-        row = [row[name] for name in ("M", "N", "K", "dtype") if name in row]
+        names = [field.name for field in fields(Asked)]
+        if not {*names[:3]} <= {*row} <= {*names}:
+            raise SimlayoutError(f"{row}: give M, N, K and perhaps {', '.join(names[3:])}")
+        return replace(usual, **row)
     if not isinstance(row, list) or not 3 <= len(row) <= 4:
         said = " ".join(row) if isinstance(row, list) and all(isinstance(x, str) for x in row) else row
         raise SimlayoutError(f"{said!r} is no product: write M N K and perhaps a dtype, such as 4096 4096 4096 bf16")
