@@ -110,3 +110,10 @@ def test_each_lane_of_a_transposed_matrix_is_looked_at(monkeypatch, lines):
     assert quick(monkeypatch, program) is None
     monkeypatch.undo()
     assert outcome(program)[0]
+
+
+def test_lanes_that_collide_where_some_of_them_store_elsewhere_are_told_and_no_error_of_python():
+    lines = ("mov.u32 %r16, s;", "cvt.u64.u32 %d7, %r16;", "cvta.shared.u64 %d7, %d7;", "@%p7 add.u64 %d7, %d3, 1024;",
+             "@%p5 st.u32 [%d7], %r1;")
+    told = outcome(load(text_of([*WARPS, *lines])).entry())[0]
+    assert len(told) == 1 and told[0].startswith("collision: st.b32 of warp 0, lanes 4-31")

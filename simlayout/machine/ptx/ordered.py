@@ -279,8 +279,8 @@ class Look:
         """Bytes that have been written before the CTA began: before all epochs."""
         self._wrote[-(-at >> self._cell):at + nbytes >> self._cell] = self._do.mark_of(0, 1)
 
-    def atomic(self, touch):
-        """Not here, nor what engines reduce."""
+    def atomic(self, *_):
+        """Not here, nor what engines reduce, or where lanes collide."""
         raise Doubt("what is not looked at")
 
     reduce = collided = atomic
