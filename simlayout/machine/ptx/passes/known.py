@@ -17,8 +17,9 @@ _MOVES = {"mov", "cvt", "cvta", "mapa", "add", "sub", "mul", "mad", "shl", "shr"
 _UNIFORM = ("%ctaid", "%nctaid", "%ntid", "%cluster", "%nsmid", "%gridid")
 """How the names of special registers begin that all lanes of a warp share."""
 _ROUNDS = {"add", "sub", "fma", "mul", "div", "max", "min", "sqrt", "rsqrt", "rcp", "ex2", "lg2", "neg", "abs", "cvt"}
-_EXCHANGES = {"mov", "cvta", "shfl", "vote", "match", "redux", "activemask"}
+_EXCHANGES = {"mov", "cvta", "mapa", "getctarank", "isspacep", "shfl", "vote", "match", "redux", "activemask"}
 _MATRICES = {"movmatrix", "mma"}
+_CALLED = {"div", "rcp", "sqrt", "rsqrt"}
 _CARRY, _TAKE_CARRY = ("the carry",), {"addc", "subc", "madc"}
 _FLOATS = {"f16", "f16x2", "bf16", "bf16x2", "f32", "f64"}
 _DEEPEST = 100
@@ -26,14 +27,16 @@ _DEEPEST = 100
 
 
 def _only_computes(instruction):
-    """Whether ptxas leaves an instruction out whose results nothing reads. Of quotients and roots it may make calls, which
-    stay."""
-    opcode = instruction.opcode
+    """Whether ptxas leaves an instruction out whose results nothing reads. Of rounded quotients and roots it may make calls,
+    which stay, and of rsqrt.approx.f64."""
+    opcode, modifiers = instruction.opcode, instruction.modifiers
     if opcode in LOADS:
-        return STAY.isdisjoint(instruction.modifiers)
+        return STAY.isdisjoint(modifiers)
     if opcode == "wmma":
-        return "store" not in instruction.modifiers[:1]
-    return opcode in _EXCHANGES | _MATRICES or opcode in FORMS and opcode not in ("div", "rem", "rcp", "sqrt", "rsqrt")
+        return "store" not in modifiers[:1]
+    if opcode in _CALLED and modifiers[-1][0] == "f":
+        return not {"approx", "full"}.isdisjoint(modifiers) and modifiers != ("approx", "f64")
+    return opcode in _EXCHANGES | _MATRICES or opcode in FORMS
 
 
 class Known:

@@ -15,8 +15,8 @@ from simlayout.machine.ptx.passes.def_use import (
 from simlayout.machine.ptx.passes.known import Known
 
 NOTE = "load whose result nothing needs: ptxas leaves it out, and it counts nothing"
-_UNCOUNTED = {"param", "local", "const"}
-"""Spaces of which nothing is counted."""
+_PARAMETERS = {"param"}
+"""What reading does nothing: no note says that one is left out, as results of calls often are."""
 
 
 def unread_loads(body: Statements, known: Known) -> set[int]:
@@ -36,7 +36,7 @@ def unread_loads(body: Statements, known: Known) -> set[int]:
 
 def loads_read_by_nothing(function: syntax.Function, named: Set[str]) -> set[int]:
     """The ids of those that ptxas leaves out of PTX of nvcc -G, where a move into a variable that nothing reads stays, and a
-    relaxed load. named: registers that hold a variable.
+    relaxed load, and one of a matrix. named: registers that hold a variable.
 
     >>> from simlayout.machine.ptx.parser.grammar import parse
     >>> text = ".version 9.0 .target sm_90 .address_size 64 .entry k() { .reg .b32 %r<4>; ld.shared.b32 %r1, [0]; "
@@ -46,13 +46,14 @@ def loads_read_by_nothing(function: syntax.Function, named: Set[str]) -> set[int
     """
     read = {name for one in instructions(function.body) for name in registers_read(one)}
     read.update(named, (one.name for one in function.returns))
-    return {id(one) for one in _loads(function.body, {*STAY, "relaxed"}) if read.isdisjoint(defined(one))}
+    loads = [one for one in _loads(function.body, {*STAY, "relaxed"}) if one.opcode in ("ld", "ldu")]
+    return {id(one) for one in loads if read.isdisjoint(defined(one))}
 
 
 def _loads(body, kept):
-    """Loads that have none of some modifiers, but of spaces of which nothing is counted."""
+    """Loads that have none of some modifiers, but of parameters."""
     return [one for one in instructions(body)
-            if one.opcode in LOADS and (kept | _UNCOUNTED).isdisjoint(each.partition("::")[0] for each in one.modifiers)
+            if one.opcode in LOADS and (kept | _PARAMETERS).isdisjoint(each.partition("::")[0] for each in one.modifiers)
             or one.opcode == "wmma" and "load" in one.modifiers]
 
 
