@@ -189,10 +189,18 @@ def test_an_array_whose_source_is_not_at_hand_says_so():
     assert mend.edits == () and mend.why == "line 5 does not read NAME = cuda.shared.array(SHAPE, DTYPE)"
 
 
-def test_of_two_arrays_that_one_line_declares_it_is_said_to_give_each_its_own(source):
-    text = SOURCE.replace("    tile = cuda", "    more = cuda.shared.array((32, 32), float32); tile = cuda")
+@pytest.mark.parametrize("names", ["more = {}; tile = {}", "more, tile = {}, {}"])
+def test_of_two_arrays_that_one_line_declares_it_is_said_to_give_each_its_own(source, names):
+    array = "cuda.shared.array((32, 32), 'float32')"
+    text = SOURCE.replace(f"tile = {array}", names.format(array, array))
     (mend,) = mends(used([("ld.shared.b32", 32 * LANES)], source=source(text)), "sm_90")
     assert text != SOURCE and mend.why == "line 5 declares 2 arrays: give each its own line"
+
+
+def test_a_call_beside_the_declaration_on_its_line_is_no_array_and_does_not_keep_it_from_its_edit(source):
+    text = SOURCE.replace("    tile = cuda", "    more = cuda.grid(1); tile = cuda")
+    (mend,) = mends(used([("ld.shared.b32", 32 * LANES)], source=source(text)), "sm_90")
+    assert text != SOURCE and mend.edits and not mend.why
 
 
 def test_an_array_of_several_shapes_gets_no_number(source):

@@ -55,9 +55,10 @@ class Declaration:
         except (SyntaxError, ValueError, RecursionError):
             raise NoEdit("its source is not at hand as Python") from None
         self.source, self._starts = source, _starts(source)
-        assigned = [node for node in ast.walk(tree) if isinstance(node, ast.Assign) and _declares(node.value, line)]
-        if len(assigned) > 1:
-            raise NoEdit(f"line {line} declares {len(assigned)} arrays: give each its own line")
+        calls = [node for node in ast.walk(tree) if _declares(node, line)]
+        if len(calls) > 1:
+            raise NoEdit(f"line {line} declares {len(calls)} arrays: give each its own line")
+        assigned = [node for node in ast.walk(tree) if isinstance(node, ast.Assign) and node.value in calls]
         if not assigned or len(assigned[0].targets) != 1 or not isinstance(assigned[0].targets[0], ast.Name):
             raise NoEdit(f"line {line} does not read NAME = cuda.shared.array(SHAPE, DTYPE)")
         self.name, self.line, self._call = assigned[0].targets[0].id, line, assigned[0].value
@@ -205,8 +206,9 @@ def _starts(source):
 
 
 def _declares(node, line):
+    """Whether a node calls what makes an array, of whichever kind, on a line."""
     return (isinstance(node, ast.Call) and node.lineno <= line <= (node.end_lineno or line)
-            and bool(node.args or node.keywords))
+            and bool(node.args or node.keywords) and getattr(node.func, "attr", getattr(node.func, "id", "")) == "array")
 
 
 def _within(node, function):
