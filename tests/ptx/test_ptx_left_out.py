@@ -88,7 +88,8 @@ def test_what_only_a_carry_is_made_of_is_needed():
 def test_ptxas_leaves_the_same_loads_out(tmp_path):
     def loads(lines, how=lambda text: text):
         made = listed_each([HEAD + one + STORE for one in lines], tmp_path, how)
-        return [any(op.split(".")[0] in ("LD", "LDG", "LDL", "LDS", "LDSM") for op in made[HEAD + one + STORE]) for one in lines]
+        names = "LD", "LDG", "LDL", "LDS", "LDSM"
+        return [any(op.split(".")[0] in names for op in made[HEAD + one + STORE]) for one in lines]
 
     assert not any(loads(LEFT_OUT)) and all(loads(STAYS))
     assert all(loads(DEBUG_STAYS, debugged)) and not any(loads(LEFT_OUT[:4], debugged))
