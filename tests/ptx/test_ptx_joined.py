@@ -327,3 +327,32 @@ def test_loads_on_both_sides_of_a_change_of_a_tensor_map_in_shared_memory_stay_a
     text = program(ROW + loads(f"tensormap.replace.tile.rank.{place}, 3;"))
     counted = ptx.load(text).entry().run(1, 1, np.zeros(32, np.uint32), 1, hazards="off").lines
     assert [(c.instruction, c.instructions) for c in counted if c.instruction.startswith("ld.shared")] == [made]
+
+
+GENERIC = {"1": "ld.b32", "01": "ld.b64", "12": "ld.b32 ld.b32", "02": "ld.b32 ld.b32", "23": "ld.b64",
+           "012": "ld.b32 ld.b64", "123": "ld.b32 ld.b64", "0123": "ld.b128"}
+"""Which elements of a vector something reads -> what its load by a generic address becomes."""
+
+
+def generic(which):
+    add = "".join(f"add.u32 %r3, %r3, %x{i}; " for i in which)
+    return HEAD + ROW + f"""cvt.u64.u32 %d2, %r4; cvta.shared.u64 %d2, %d2; st.shared.v2.u32 [%r4], {{%r5, %r6}};
+    st.shared.v2.u32 [%r4+8], {{%r5, %r6}}; bar.sync 0; ld.v4.u32 {{%x0, %x1, %x2, %x3}}, [%d2]; {add}""" + TAIL
+
+
+@pytest.mark.parametrize("which", GENERIC)
+@pytest.mark.parametrize("hazards", ["raise", "off"])
+def test_a_generic_load_of_a_vector_counts_as_the_pairs_and_elements_of_it_that_something_reads(which, hazards):
+    entry = ptx.load(module(generic(which), ["u64", "u32"])).entry()
+    trace = entry.run(1, 32, np.zeros((32, 4), np.uint32), 0, hazards=hazards)
+    found = [one.instruction for one in trace.accesses for _ in range(one.instructions) if one.instruction[:2] == "ld"]
+    assert found == GENERIC[which].split()
+
+
+@needs_tools
+def test_ptxas_makes_these_of_a_generic_load_of_a_vector(tmp_path):
+    made = assembled_each([generic(which) for which in GENERIC], tmp_path)
+    named = {"LD.E": "ld.b32", "LD.E.64": "ld.b64", "LD.E.128": "ld.b128"}
+    for which, wanted in GENERIC.items():
+        opcodes = made[generic(which)]
+        assert sorted(named[one] for one in opcodes.elements() if one in named) == wanted.split()

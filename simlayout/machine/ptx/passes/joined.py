@@ -7,12 +7,13 @@ wanted; of two loads from one place it keeps one. A load of a vector is its elem
 two of them, it may make one of 8 bytes, or two of 4. Where the compiler ahead of it says which bytes are used
 (`used_bytes_mask`), and not all are, what it makes of several elements stays apart from other loads. Stores are joined if no
 other store comes between them, not even of the same base, but for those of their group of four. All are executed one by one
-here, but counted as what they become.
+here, but counted as what they become. A generic load of a vector becomes what it needs of pairs and single elements.
 """
 
 from collections.abc import Set
 from dataclasses import dataclass, replace
 
+from simlayout.machine.arithmetic.carriers import WIDTHS
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.passes.accesses import becomes_branches, keeps_apart, may_change, plain_access
 from simlayout.machine.ptx.passes.alignments import MOST_ZEROS, Alignments
@@ -57,7 +58,7 @@ def joined(body: Statements, names, gone: Set[int]) -> Wholes:
     """Of the statements of some Names' function. gone: ids of loads and stores that count nothing (`passes.unread`,
     `passes.redundant`)."""
     body = tuple(statement for statement in body if id(statement) not in gone)
-    wholes = Wholes(dict.fromkeys(gone, ()), {})
+    wholes = Wholes(dict.fromkeys(gone, ()) | {id(s): made for s in body if (made := _narrowed(s, names))}, {})
     function = replace(names.function, body=body)
     halves = kept_halves(function)
     every = {id(s): parts for s in body if (parts := _parts(s, names, halves)) is not None}
@@ -109,6 +110,18 @@ def _parts(statement, names, halves):
     if statement.guard is not None and not narrow:
         return None
     return _Parts(statement, size, tuple(wanted), total, base, offset, _apart(statement.used_bytes, size, wanted, total))
+
+
+def _narrowed(statement, names):
+    """What a generic load of a vector counts as of which not all elements are read; else ()."""
+    if getattr(statement, "opcode", "") != "ld" or len(statement.modifiers) != 2 or statement.count < 2:
+        return ()
+    elements, size = statement.operands[0].operands, WIDTHS[statement.modifiers[1]] // 8
+    read = [size * i for i, one in enumerate(elements) if not names.known.unread(one)]
+    if size < 4 or len(read) == statement.count:
+        return ()
+    pairs = {at for at in read if not at % (2 * size) and at + size in read}
+    return tuple(Joined(size * (1 + (at in pairs)), at) for at in read if at - size not in pairs)
 
 
 def _wanted(plain, names):
