@@ -67,6 +67,29 @@ def test_any_other_address_of_which_no_gpu_makes_anything_is_reported_as_well(do
         launched(does, 0, "raise")
 
 
+@pytest.mark.parametrize("does", [
+    "ld.shared.u32 %r3, [%r2];", "st.shared.u32 [%r2], %r1;", "atom.shared.add.u32 %r3, [%r2], 1;",
+    "cp.async.ca.shared.global [%r2], [%out], 4;", "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r3}, [%r2];"])
+def test_an_index_that_leaves_shared_memory_by_far_is_no_access_of_another_cta_where_there_is_none(does):
+    trace, out = launched(does, 1 << 25, "report")
+    assert [one.kind for one in trace.hazards] == ["bad address"] and out.tolist() == [7] * 32
+    assert "gives shared address 33554432, outside the 1024 bytes" in trace.hazards[0].text
+
+
+def test_of_a_generic_address_in_the_place_of_one_of_shared_memory_the_lower_half_is_taken_as_ptxas_does():
+    does = """cvta.shared.u64 %rd1, smem; setp.eq.u32 %p1, %r1, 0; mov.u32 %r3, %r1;
+@%p1 mbarrier.init.shared.b64 [%rd1], 1;
+@%p1 mbarrier.arrive.expect_tx.shared.b64 _, [%rd1], 64;
+@%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%rd1+64], [%out], 64, [%rd1];
+bar.warp.sync -1;
+W: mbarrier.try_wait.parity.shared.b64 %p2, [%rd1], 0; @!%p2 bra W;
+@%p1 cp.async.bulk.global.shared::cta.bulk_group [%out+64], [%rd1+64], 64;
+@%p1 cp.async.bulk.commit_group; @%p1 cp.async.bulk.wait_group 0; bar.warp.sync -1;
+ld.shared.u32 %r3, [%rd1+64];"""
+    trace, out = launched(does, 0, "report")
+    assert not trace.hazards and not out.any()
+
+
 def test_an_error_that_ends_a_launch_says_what_was_reported_before_it():
     does = "st.shared.u32 [2048], %r1; W: ld.volatile.shared.u32 %r3, [0]; setp.ne.u32 %p1, %r3, %r3; @!%p1 bra W;"
     with pytest.raises(HazardError, match="deadlock.*; before that: .* hazards?, the first out of bounds: st.") as ended:

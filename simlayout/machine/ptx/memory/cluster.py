@@ -17,11 +17,13 @@ class ClusterTwins:
     """Addresses of shared memory of a PtxWarp. addresses: uint64 [32]; where: the same as int64 [32], in the window."""
 
     def own_shared(self, addresses, instruction):
-        """int64 [32]: addresses in this CTA's part of the window of shared memory; MachineError for those of other CTAs."""
+        """int64 [32]: addresses in this CTA's part of the window of shared memory, or generic ones, of which ptxas takes the
+        lower 32 bits; MachineError for those of other CTAs."""
         where = addresses.view(np.int64)
         if (where[self.active] < RANK).all():
             return where
-        self._check_window(where, instruction)
+        where = where % WINDOW
+        self._check_window(where, instruction, len(self.cta.cluster.ctas))
         own = where - (self.cta.rank + 1) * RANK
         where = np.where((own >= 0) & (own < RANK), own, where)
         if (where[self.active] >= RANK).any():
@@ -54,9 +56,9 @@ class ClusterTwins:
             self.misused(instruction, np.array([lane]), f"copies to CTA {there} of the cluster, and names an mbarrier of "
                          f"CTA {named}: it completes on none but those of CTA {there} (give mapa one rank for both)")
 
-    def _check_window(self, where, instruction):
-        """Refuses addresses beyond the part of the last CTA that a cluster can have, such as those below 0."""
-        outside = self.active & (where >= RANK * (1 + MOST_CTAS))
+    def _check_window(self, where, instruction, ctas):
+        """Refuses addresses beyond the part of the last of so many CTAs, such as those below 0."""
+        outside = self.active & (where >= RANK * (1 + ctas))
         if outside.any():
             lane = int(np.flatnonzero(outside)[0])
             at = int(where[lane])
@@ -66,7 +68,8 @@ class ClusterTwins:
 
     def by_cta(self, where, instruction):
         """(rank or -1 for the own CTA by its own addresses, int64 [32] in it), with those lanes active, in turn."""
-        self._check_window(where, instruction)
+        own = ".shared" in self.doing.text and "::cluster" not in self.doing.text    # an index that is wrong, no other rank
+        self._check_window(where, instruction, len(self.cta.cluster.ctas) if own else MOST_CTAS)
         outer, ranks = self.active, where // RANK - 1
         for rank in np.unique(ranks[outer]).tolist():
             self.narrow(outer & (ranks == rank))

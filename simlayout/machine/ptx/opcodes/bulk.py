@@ -8,7 +8,7 @@ from simlayout.errors import InstructionError
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.bulk_places import REDUCTIONS, reduction
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.memory.space import RANK
+from simlayout.machine.ptx.memory.space import RANK, WINDOW
 from simlayout.machine.ptx.opcodes.groups import address, generic_address, number
 from simlayout.machine.ptx.opcodes.lacking import IM2COL
 
@@ -164,8 +164,9 @@ def _to_which(warp, name, lane, rank, its, ranks):
 
 
 def _place(address):
-    """(byte address in a CTA's shared memory, rank of that CTA or None for the own one) of one in the cluster's window."""
-    rank, at = divmod(int(address), RANK)
+    """(byte address in a CTA's shared memory, rank of that CTA or None for the own one) of one in the cluster's window, or
+    of a generic one, of which ptxas takes the lower 32 bits."""
+    rank, at = divmod(int(address) % WINDOW, RANK)
     return at, rank - 1 if rank else None
 
 
