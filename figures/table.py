@@ -23,7 +23,7 @@ from simlayout.kernel import Problem
 
 ROOT = Path(__file__).parent.parent
 DATA = ROOT / "tests" / "data"
-TEXTS = (ROOT / "README.md", *sorted((ROOT / "simlayout" / "guide").glob("*.md")))
+TEXTS = (ROOT / "README.md", ROOT / "cuda_kernels/lab/notes.md", *sorted((ROOT / "simlayout/guide").glob("*.md")))
 SIZE = 8192
 LARGE = 50
 """Microseconds from which on a product's times differ by more than overlapping saves."""

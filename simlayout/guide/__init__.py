@@ -9,7 +9,7 @@ from simlayout.pages import Page, Pages
 __all__ = ["PAGES", "Page", "page", "pages"]
 
 ORDER = ("layouts", "search", "testing", "own-kernels", "numba", "ptx", "compilers", "nsight", "ci", "command-line",
-         "blackwell", "amd", "matmul", "choosing", "ladder", "accuracy", "notes")
+         "blackwell", "amd", "matmul", "choosing", "ladder", "accuracy")
 """Of reading."""
 
 PAGES = Pages("the guide", __package__, order=ORDER)

@@ -9,8 +9,12 @@ def read(name):
     return json.loads((DATA / name).read_text())
 
 
+PLACES = {"README": "README.md", "notes": "cuda_kernels/lab/notes.md"}
+"""Where pages are that are none of the guide."""
+
+
 def text_of(page):
-    return (ROOT / "README.md" if page == "README" else ROOT / "simlayout" / "guide" / f"{page}.md").read_text()
+    return (ROOT / PLACES.get(page, f"simlayout/guide/{page}.md")).read_text()
 
 
 def says(page, *fragments):

@@ -17,7 +17,8 @@ from places import ROOT
 README = ROOT / "README.md"
 GUIDE = sorted((ROOT / "simlayout" / "guide").glob("*.md"))
 CONTRIBUTING = ROOT / ".github" / "CONTRIBUTING.md"
-TEXTS = (README, *GUIDE, CONTRIBUTING)
+NOTES = ROOT / "cuda_kernels" / "lab" / "notes.md"
+TEXTS = (README, *GUIDE, CONTRIBUTING, NOTES)
 KINDS = {"python", "console", "sh", "text", ""}
 
 

@@ -15,6 +15,7 @@ import pytest
 from places import ROOT
 from texts import (
     GUIDE,
+    NOTES,
     KINDS,
     README,
     TEXTS,
@@ -63,7 +64,7 @@ def test_the_tables_are_what_the_plans_and_the_recorded_measurements_give(monkey
 
     monkeypatch.setattr(table, "tables", cache(table.tables))
     texts = {path: path.read_text() for path in table.TEXTS}
-    assert set(texts) == {README, *GUIDE}
+    assert set(texts) == {README, *GUIDE, NOTES}
     assert table.written(texts) == texts, "run `python figures/table.py --write`"
     assert all(one.count("\n") > 2 for one in table.tables().values())
     with pytest.raises(SystemExit, match="two places"):

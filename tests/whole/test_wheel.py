@@ -69,7 +69,7 @@ def test_the_page_a_lesson_a_case_and_the_guide_are_in_the_wheel(run):
     run("lesson", "1", "--no-open")
     assert json.loads((here / "1_banks.ipynb").read_text())["cells"]
     assert run("lesson", "theory")[0].startswith("# ") and run("clinic", "hgemm-4")[0].strip()
-    assert run("guide", "notes")[0].startswith("# ")
+    assert run("guide", "accuracy")[0].startswith("# ")
 
 
 def test_measured_facts_are_in_the_wheel(run):
