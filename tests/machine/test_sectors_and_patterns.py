@@ -13,7 +13,7 @@ from simlayout.machine.engine.patterns import PatternStore
 from simlayout.machine.engine.sectors import SectorBuffer
 from simlayout.machine.engine.trace import Recorder
 from simlayout.machine.ptx import running
-from simlayout.machine.ptx.compiled.loop import count_sectors, count_touched
+from simlayout.machine.ptx.compiled.noted import count_sectors, count_touched
 
 WIDTHS = st.sampled_from([1, 2, 4, 8, 16])
 

@@ -15,8 +15,8 @@ import pytest
 from places import ROOT
 from texts import (
     GUIDE,
-    NOTES,
     KINDS,
+    NOTES,
     README,
     TEXTS,
     blocks,

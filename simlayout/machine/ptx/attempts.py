@@ -175,7 +175,7 @@ class _Located(PtxTurns):
 
 
 def _look(*of):
-    """`compiled.doubts.found`, which few programs need: with it comes Numba."""
-    from simlayout.machine.ptx.compiled.doubts import found
+    """`compiled.look.found`, which few programs need: with it comes Numba."""
+    from simlayout.machine.ptx.compiled.look import found
 
     return found(*of)

@@ -90,7 +90,7 @@ class Unwritten:
 class Doubts:
     """In the place of a HazardLog: what is added to it is a Doubt. space: the GlobalSpace of the launch; goes_on: whether it
     does where an access may race; tolerates: where it reads what is not defined (see `unwritten`). look:
-    `compiled.doubts.found`, which programs need that copy to shared memory, have matrices there, or atomics.
+    `compiled.look.found`, which programs need that copy to shared memory, have matrices there, or atomics.
 
     everywhere: of global memory (wrote, read, updated), uint64 [cells]: the marks of who did last (see `memory.marks`),
     the third by atomics, and by, uint32 [cells]: what wrote; see `compiled.doubts`. Where there are no atomics the third has
@@ -160,7 +160,7 @@ class Doubts:
 
     def look(self, what, warp, at, nbytes, lanes):
         """Of what a warp does to pieces of nbytes of shared memory, at bytes int64 [n, 32]: the name of it in
-        `compiled.doubts.look`. lanes: bool [32]."""
+        `compiled.look`. lanes: bool [32]."""
         self._looked(what, warp, at, nbytes, lanes, self.shared_of(warp.cta))
 
     def update_shared(self, warp, where, nbytes):

@@ -21,23 +21,19 @@ from simlayout.machine.ptx.compiled.encode import (
     CODE,
     COUNT,
     ELEMENTS,
-    FIRST,
-    GENERIC,
     GLOBAL,
     HOW,
     KEEP,
     KIND,
-    LAST,
-    LOAD,
     LOCAL,
     OFFSET,
-    PARAMETERS,
     SHARED,
     SIZE,
     SPACE,
     STORE,
     A,
 )
+from simlayout.machine.ptx.compiled.located import address_bits, locate, space_of
 from simlayout.machine.ptx.compiled.ordered import ordered_load, ordered_store
 from simlayout.machine.ptx.compiled.pointers import (
     behind,
@@ -54,15 +50,7 @@ from simlayout.machine.ptx.compiled.pointers import (
     u64s,
 )
 from simlayout.machine.ptx.compiled.registers import I64, ONES, U64, ZERO, read, row_of, some, write
-from simlayout.machine.ptx.memory import space as windows
 from simlayout.machine.ptx.memory.held import (
-    ARRAY_ADDRESS,
-    ARRAY_AT,
-    ARRAY_CELLS,
-    ARRAY_EACH,
-    ARRAY_SIZE,
-    ARRAY_WRITEABLE,
-    ARRAYS,
     CTA,
     DOUBTED,
     EQUAL,
@@ -71,20 +59,14 @@ from simlayout.machine.ptx.memory.held import (
     GLOBAL_UPDATED,
     GLOBAL_WROTE,
     LOCAL_AT,
-    LOCAL_SIZE,
     LOG_ADDRESSES,
     LOG_LANES,
     LOG_ROOM,
     LOG_STEP,
     MAY_TELL,
     ORDERED,
-    PARAMETERS_AT,
-    PARAMETERS_SIZE,
-    RANGES,
-    SHARED_AT,
     SHARED_BY,
     SHARED_READ,
-    SHARED_SIZE,
     SHARED_UPDATED,
     SHARED_WROTE,
     STORED,
@@ -95,102 +77,6 @@ from simlayout.machine.ptx.memory.held import (
 )
 
 U32 = np.uint32
-_LEAST, _MOST, _BITS = I64(-(1 << 63)), I64((1 << 63) - 1), I64(0xFFFFFFFF)      # an address of shared memory has 32
-
-
-@within
-def _space_of(step, lanes, warp):
-    """(the space that a step accesses, where that begins); of generic addresses by that of the first lane."""
-    base, window = row_of(warp, step[A]), I64(0)
-    if step[SPACE] == GENERIC:
-        for i in range(LANES - 1, -1, -1):
-            window = I64(base[i]) + step[OFFSET] & -windows.WINDOW if lanes[i] else window
-    if window == windows.SHARED:
-        return SHARED, window
-    if window == windows.LOCAL:
-        return LOCAL, window
-    if window == windows.PARAMETERS and step[KIND] == LOAD:
-        return PARAMETERS, window
-    return (GLOBAL if step[SPACE] == GENERIC else step[SPACE]), I64(0)
-
-
-@within
-def _locate(step, space, start, total, lanes, warp):
-    """Puts into row `found` where in this process the addresses of a step are, and into row `cells` how many bytes from the
-    start of the memory, of global memory of all; False if one is outside, of shared memory of those that it may have, or not
-    aligned. space, start: as of `_space_of`; total: the bytes of each lane."""
-    base, offset = row_of(warp, step[A]), step[OFFSET] - start
-    memory, at, cells = warp.memory, warp.found, warp.cells
-    keep, low, high, odd = _BITS if step[SPACE] == SHARED else I64(-1), _MOST, _LEAST, I64(0)
-    for i in range(LANES):
-        address = (I64(base[i]) + offset) & keep
-        on = I64(lanes[i])
-        odd |= address & on
-        low = min(low, address if on else _MOST)
-        high = max(high, address if on else _LEAST)
-        at[i] = U64(address)
-    if odd & (total - 1):
-        return False
-    if space == GLOBAL:
-        return _locate_global(low, high, total, step[KIND] == STORE, lanes, warp)
-    if space == SHARED and (low < step[FIRST] or high > step[LAST]):
-        return False
-    start, size = memory[SHARED_AT], memory[SHARED_SIZE]
-    if space == LOCAL:
-        start, size = memory[LOCAL_AT], memory[LOCAL_SIZE]
-    elif space == PARAMETERS:
-        start, size = memory[PARAMETERS_AT], memory[PARAMETERS_SIZE]
-    if low < 0 or high > size - total:
-        return False
-    each = size if space == LOCAL else I64(0)
-    for i in range(LANES):
-        cells[i] = at[i]
-        at[i] += U64(start + i * each)
-    return True
-
-
-@within
-def _locate_global(low, high, total, write, lanes, warp):
-    """The same of global memory. Row `found` has the addresses, of which low and high are the ends."""
-    ranges, count, at, cells = i64s(warp.common[RANGES]), warp.common[ARRAYS], warp.found, warp.cells
-    r = _range_of(low, total, ranges, count)
-    if r < 0:
-        return False
-    here = behind(ranges, ARRAY_EACH * r)
-    if write and not here[ARRAY_WRITEABLE]:
-        return False
-    if high <= here[ARRAY_ADDRESS] + here[ARRAY_SIZE] - total:              # as nearly always: all lanes are in one array
-        for i in range(LANES):
-            offset = I64(at[i]) - here[ARRAY_ADDRESS]
-            at[i], cells[i] = U64(here[ARRAY_AT] + offset), U64(here[ARRAY_CELLS] + offset)
-        return True
-    for i in range(LANES):
-        if lanes[i]:
-            if not _inside(here, total, I64(at[i])):
-                r = _range_of(I64(at[i]), total, ranges, count)
-                if r < 0:
-                    return False
-                here = behind(ranges, ARRAY_EACH * r)
-            if write and not here[ARRAY_WRITEABLE]:
-                return False
-            offset = I64(at[i]) - here[ARRAY_ADDRESS]
-            at[i], cells[i] = U64(here[ARRAY_AT] + offset), U64(here[ARRAY_CELLS] + offset)
-    return True
-
-
-@within
-def _inside(here, total, address):
-    """Whether `total` bytes are all in an array."""
-    return address >= here[ARRAY_ADDRESS] and address <= here[ARRAY_ADDRESS] + here[ARRAY_SIZE] - total
-
-
-@within
-def _range_of(address, total, ranges, count):
-    """The number of the range that an address is in, -1 if it is in none."""
-    for r in range(count):
-        if _inside(behind(ranges, ARRAY_EACH * r), total, address):
-            return r
-    return -1
 
 
 @within
@@ -289,7 +175,7 @@ def _put(row, at, behind_it, size, lanes):
 def _note(step, at, lanes, warp):
     """Notes an access of shared or global memory, by step number `at`."""
     common, base, offset = warp.common, row_of(warp, step[A]), step[OFFSET]
-    n, bits, keep = warp.log_used[0], U32(0), _BITS if step[SPACE] == SHARED else I64(-1)
+    n, bits, keep = warp.log_used[0], U32(0), address_bits(step[SPACE])
     addresses = behind(i64s(common[LOG_ADDRESSES]), LANES * n)
     for i in range(LANES):
         addresses[i] = (I64(base[i]) + offset) & keep & I64(lanes[i])
@@ -327,7 +213,8 @@ def _is_fine(step, space, lanes, warp):
                 for byte in range(total):
                     if stores:
                         store_8(flags + byte, U64(1))
-                    lacking += 0 if load_8(flags + byte) else 1
+                    elif not load_8(flags + byte):
+                        lacking += 1
                 if lacking > 0 and step[CARRIED] < (2 if lacking == total else 1):         # as `local.local_load`
                     return UNSURE
     return SURE
@@ -363,9 +250,10 @@ def load_or_store(step, at, lanes, whole, warp):
     something to tell of it."""
     if not (whole or some(lanes)):
         return True
-    (space, start), size, stores = _space_of(step, lanes, warp), step[SIZE], step[KIND] == STORE
-    full = space <= SHARED and warp.log_used[0] == warp.common[LOG_ROOM]
-    if full or not _locate(step, space, start, size * step[COUNT], lanes, warp):
+    (space, start), size, stores = space_of(step, lanes, warp), step[SIZE], step[KIND] == STORE
+    if space <= SHARED and warp.log_used[0] == warp.common[LOG_ROOM]:
+        return False
+    if not locate(step, space, start, size * step[COUNT], lanes, warp):
         return False
     if warp.who[CTA] and not _goes_on(_is_fine(step, space, lanes, warp), at, warp):
         return False
@@ -388,7 +276,7 @@ def load_matrices(step, at, lanes, warp):
     """The same of ldmatrix by all lanes."""
     for i in range(LANES):
         warp.others[i] = ONES if i < 8 * step[COUNT] else ZERO
-    if warp.log_used[0] == warp.common[LOG_ROOM] or not _locate(step, SHARED, I64(0), step[SIZE], warp.others, warp):
+    if warp.log_used[0] == warp.common[LOG_ROOM] or not locate(step, SHARED, I64(0), step[SIZE], warp.others, warp):
         return False
     if warp.who[CTA] and not _goes_on(_matrices_are_fine(step, lanes, warp), at, warp):
         return False

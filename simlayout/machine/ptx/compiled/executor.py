@@ -3,9 +3,12 @@
 What a number stands for is said in `encode` and `held`. A row of registers is a pointer to 32 uint64.
 """
 
+
+
 from simlayout.hardware.tables.arch import LANES
 from simlayout.jit import within
 from simlayout.machine.ptx.compiled.access import load_matrices, load_or_store
+from simlayout.machine.ptx.compiled.calls import enter, leave, pass_on
 from simlayout.machine.ptx.compiled.encode import (
     ALTERED,
     BARRIER,
@@ -14,7 +17,6 @@ from simlayout.machine.ptx.compiled.encode import (
     CODE,
     COMPUTE,
     COPIES,
-    EXCHANGES,
     EXIT,
     FIELDS,
     FIRST,
@@ -49,27 +51,14 @@ from simlayout.machine.ptx.compiled.encode import (
     C,
     D,
 )
-from simlayout.machine.ptx.compiled.pointers import behind, call, i64s, load_8, store_8, u64s
-from simlayout.machine.ptx.compiled.registers import (
-    I64,
-    ONES,
-    U64,
-    ZERO,
-    Warp,
-    every,
-    read,
-    registers_at,
-    row_of,
-    some,
-    write,
-)
+from simlayout.machine.ptx.compiled.exchanges import SYNC, all_named, exchange
+from simlayout.machine.ptx.compiled.pointers import behind, call, i64s, u64s
+from simlayout.machine.ptx.compiled.registers import ONES, U64, ZERO, Warp, every, read, registers_at, row_of, some, write
 from simlayout.machine.ptx.compiled.rows import compute
 from simlayout.machine.ptx.memory.held import (
     CTA,
     DONE,
     EXECUTED,
-    LOCAL_AT,
-    LOCAL_SIZE,
     LOG_USED,
     PLACES,
     PLACES_EACH,
@@ -77,71 +66,7 @@ from simlayout.machine.ptx.memory.held import (
     SYNCED,
     WHO,
     WHO_EACH,
-    WROTE,
 )
-
-SYNC, UP, DOWN, BFLY, IDX, ALL, ANY, UNI, BALLOT = range(len(EXCHANGES))
-
-
-@within
-def _enter(rows, step, lanes, at):
-    """Notes that lanes call a function; False if some are inside already. step: of the table; at: its number."""
-    returns, inside = behind(rows, LANES * step[RESULT]), behind(rows, LANES * step[SECOND])
-    asked = step[SECOND] >= 0
-    for i in range(LANES):
-        if asked and lanes[i] and inside[i]:
-            return False
-    for i in range(LANES):
-        if lanes[i]:
-            returns[i] = U64(at + 1)
-            if asked:
-                inside[i] = U64(1)
-    return True
-
-
-@within
-def _leave(rows, step, lanes):
-    """Where lanes go on that leave a function; -1 if not all of them go to the same place."""
-    returns, inside, to = behind(rows, LANES * step[RESULT]), behind(rows, LANES * step[SECOND]), I64(-1)
-    for i in range(LANES):
-        if lanes[i]:
-            here = I64(returns[i])
-            if to >= 0 and here != to:
-                return I64(-1)
-            to = here
-    for i in range(LANES):
-        if step[SECOND] >= 0 and lanes[i]:
-            inside[i] = U64(0)
-    return to
-
-
-@within
-def _pass_on(rows, copies, first, last, lanes, memory, who):
-    """Copies what a call passes: see `encode.Encoded`."""
-    for c in range(first, last):
-        one = behind(copies, 5 * c)
-        row, at, to_row, to, n = one[0], one[1], one[2], one[3], one[4]
-        for i in range(LANES):
-            if not lanes[i]:
-                continue
-            local = memory[LOCAL_AT] + i * memory[LOCAL_SIZE]
-            if row >= 0 and to_row >= 0:
-                rows[LANES * to_row + i] = rows[LANES * row + i]
-                continue
-            value = rows[LANES * row + i] if row >= 0 else U64(0)
-            for b in range(n):
-                if row < 0:
-                    byte = load_8(local + at + b)
-                    if to_row >= 0:
-                        value |= byte << U64(8 * b)
-                else:
-                    byte = value >> U64(8 * b)
-                if to_row < 0:
-                    store_8(local + to + b, byte)
-                    if who[WROTE]:
-                        store_8(who[WROTE] + i * memory[LOCAL_SIZE] + to + b, U64(1))
-            if to_row >= 0:
-                rows[LANES * to_row + i] = value
 
 
 @within
@@ -158,68 +83,18 @@ def _goes_to(step, at, part, lanes, whole, warp):
     if step[KIND] == BRANCH:
         return step[TARGET]
     if step[KIND] == RETURN:
-        return _leave(warp.rows, step, lanes)
-    if step[KIND] == CALL and _enter(warp.rows, step, lanes, at):
-        _pass_on(warp.rows, warp.copies, step[A], step[B], lanes, warp.memory, warp.who)
+        return leave(warp.rows, step, lanes)
+    if step[KIND] == CALL and enter(warp.rows, step, lanes, at):
+        pass_on(warp.rows, warp.copies, step[A], step[B], lanes, warp.memory, warp.who)
         return step[TARGET]
     return -1
-
-
-@within
-def _all_named(masks):
-    """Whether each lane gives a membermask that names all lanes."""
-    common = U64(0xFFFFFFFF)
-    for i in range(LANES):
-        common &= masks[i]
-    return common == U64(0xFFFFFFFF)
-
-
-@within
-def _exchange(code, flip, a, b, c, result, second):
-    """Makes the rows of the two results of a shuffle or a vote of rows a, b, c; flip: 1 if a vote is on what is not so."""
-    if code >= ALL:
-        _vote(code, flip, a, result)
-    elif code != SYNC:
-        for i in range(LANES):
-            source = _source(code, i, I64(b[i]) & 31, I64(c[i]))
-            second[i] = U64(source >= 0)
-            result[i] = a[source if source >= 0 else i] & U64(0xFFFFFFFF)
-
-
-@within
-def _source(code, lane, b, c):
-    """The lane from which a lane reads; -1 if that is out of range."""
-    segment = c >> 8 & 31
-    least = lane & segment
-    most = least | c & 31 & ~segment
-    if code == UP:
-        return lane - b if lane - b >= most else -1
-    source = lane + b if code == DOWN else lane ^ b if code == BFLY else least | b & ~segment
-    return source if source <= most else -1
-
-
-@within
-def _vote(code, flip, a, result):
-    bits, count = U64(0), 0
-    for i in range(LANES):
-        true = a[i] ^ U64(flip)
-        bits |= true << U64(i)
-        count += I64(true)
-    if code == ALL:
-        bits = U64(count == LANES)
-    elif code == ANY:
-        bits = U64(count > 0)
-    elif code == UNI:
-        bits = U64(count == LANES or count == 0)
-    for i in range(LANES):
-        result[i] = bits
 
 
 @within
 def _exchanges(step, lanes, warp):
     """What all lanes of a warp do together."""
     result, room = warp.result, warp.room
-    _exchange(step[CODE], step[FLIP], row_of(warp, step[A]), row_of(warp, step[B]), row_of(warp, step[C]), result, room)
+    exchange(step[CODE], step[FLIP], row_of(warp, step[A]), row_of(warp, step[B]), row_of(warp, step[C]), result, room)
     if step[CODE] != SYNC:
         write(row_of(warp, step[SECOND]), room, ONES, True, lanes)
         write(row_of(warp, step[RESULT]), result, ONES, True, lanes)
@@ -301,7 +176,7 @@ def execute(w, at, limit, patience, mask, held, steps, common):
         elif kind == SPLIT:
             _splits(step, lanes, whole, warp)
         elif kind == TAKE:
-            _pass_on(rows, warp.copies, step[A], step[B], lanes, memory, who)
+            pass_on(rows, warp.copies, step[A], step[B], lanes, memory, who)
         elif not whole:                                  # what all lanes do together
             break
         elif kind == PRODUCT:
@@ -309,7 +184,7 @@ def execute(w, at, limit, patience, mask, held, steps, common):
         elif kind == MATRICES:
             if not load_matrices(step, at, lanes, warp):
                 break
-        elif not _all_named(row_of(warp, step[D])):
+        elif not all_named(row_of(warp, step[D])):
             break
         else:
             _exchanges(step, lanes, warp)
