@@ -30,6 +30,7 @@ def half(at):
 
 
 TWO = "ld.shared.v2.u32 {{%x4, %x5}}, [%r4+{}]; mad.lo.u32 %r7, %x4, %x5, %r7; "
+MOVED = "shl.b32 %x10, %x8, 4; add.u32 %x10, %x10, %r4; "
 BACK = "bra.uni HEAD; BACK: " + ld(4) + "HEAD: "
 BECOME = {
     "add.u32 %x7, %r4, 8; " + ld(0) + "ld.shared.u32 %x1, [%x7+-4]; add.u32 %r7, %r7, %x1; ": "64",
@@ -47,6 +48,11 @@ BECOME = {
     TWO.format(0) + IF + WORK + ld(8) + THERE: "128",
     ld(0) + IF + WORK + ld(16) + ld(20) + THERE: "32 64",
     ld(0) + IF + WORK + ld(16) + THERE + ld(20): "32 32 32",
+    "bar.sync 0; " + ld(0) + AGAIN + ld(4) + IF + WORK + THERE + NEXT: "64",
+    "bar.sync 0; " + ld(0) + AGAIN + IF + WORK + ld(4) + THERE + NEXT: "32 32",    # behind a head with two ways
+    "bar.sync 0; " + AGAIN + ld(0) + IF + WORK + ld(4) + THERE + NEXT: "32 32",
+    "bar.sync 0; " + AGAIN + ld(0) + IF + WORK + THERE + ld(4) + NEXT: "32 32",
+    "bar.sync 0; " + AGAIN + MOVED + ld(0, "%x10+") + IF + WORK + ld(4, "%x10+") + THERE + NEXT: "64",
     ld(4) + IF + WORK + ld(8) + THERE: "32 32",
     ld(0) + IF + WORK + ld(1028) + THERE: "32 32",
     ld(0) + IF + WORK + THERE + "bar.sync 0; " + ld(4): "32 32",

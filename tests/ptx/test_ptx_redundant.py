@@ -73,6 +73,8 @@ CASES = {
     **{stores(one): (1, 1) for one in FREE}, **{stores(one): (1, 2) for one in FOR_LOADS},
     **{loads(one): (2, more(one)) for one in KEPT}, **{stored(one): (1, 1 + more(one)) for one in KEPT},
     **{stores(one): (1, 2 + more(one)) for one in KEPT},
+    "bar.sync 0; " + X + LD + LOOP + "@%p1 bra ON; " + WORK + LD_AGAIN + "ON: " + NEXT: (2, 0),
+    "bar.sync 0; " + X + LOOP + LD + "@%p1 bra ON; " + WORK + LD_AGAIN + "ON: " + NEXT: (2, 0),
     X + ST + LD + "add.u32 %x1, %x2, %x1; " + ST_AGAIN + READ: (1, 1),
     X + ST + "ld.shared.u32 %x2, [s+4096]; add.u32 %x1, %x2, %x1; " + ST_AGAIN + READ: (2, 2),
     X + ST + "ld.volatile.shared.u32 %x2, [s+4096]; add.u32 %x1, %x2, %x1; " + LD_STORED: (1, 1),

@@ -148,6 +148,18 @@ class Flow:
         """The blocks to which a way out of a loop leads."""
         return {to for loop in map(set, self.loops) for block in loop for to in self.after[block] if to not in loop}
 
+    def beside(self, block: int, register: str) -> list[int] | None:
+        """The blocks of which ptxas looks for loads ahead of one in a block, if their addresses hang on a register; None for
+        all. Of a loop those behind its head, if that has two ways and nothing in the loop writes the register."""
+        loop = self._under_heads.get(block, [])
+        return None if not loop or self.definitions.get(register, {}).keys() & {*loop} else loop[1:]
+
+    @cached_property
+    def _under_heads(self):
+        """{block: the innermost loop of which it is no head, and whose head has two ways}."""
+        return {block: loop for loop in sorted(self.loops, key=len, reverse=True) if len(self.after[loop[0]]) > 1
+                for block in loop[1:]}
+
     def first(self, changes: Callable[[syntax.Instruction], bool]) -> set[int]:
         """The ids of the statements ahead of which none comes that `changes` something, whatever way leads there."""
         todo = [to for block in self.order if any(map(changes, self.blocks[block])) for to in self.after[block]]

@@ -7,9 +7,10 @@ order it: where the first one is, across branches and into loops.
 
 Seen in the SASS of ptxas 13.0: the load behind may be in a branch, in both arms of one, where their ways meet again, in a
 loop, or behind `if (...) return`; how much is in between does not matter. But a loop that comes between the two, whatever it
-does, keeps them apart, unless nothing ahead of the first may change shared memory, or order it. Numbers of 16 bits are
-joined in a basic block alone. Where an arm of an earlier branch loads something of the same 16 bytes, ptxas may join less
-than is said here.
+does, keeps them apart, unless nothing ahead of the first may change shared memory, or order it. So does a loop's head that
+has two ways, where the loop leaves the address as it is, if one is in it or ahead and the other one behind it in the loop
+(`Flow.beside`). Numbers of 16 bits are joined in a basic block alone. Where an arm of an earlier branch loads something of
+the same 16 bytes, ptxas may join less than is said here.
 
 Of 16 bits those whose values stay halves of registers. A load puts a number of 16 bits into a register of its own, extended
 by zeros or by its sign, where an instruction wants it like that, as integer arithmetic does; such a load stays alone.
@@ -57,13 +58,16 @@ class Ahead:
             of_kind[kind] |= self._bit[one]
             of_register[kind[1]] |= self._bit[one]
         events = {block: [*_events(part, kinds, of_register, apart)] for block, part in flow.blocks.items()}
+        bits = {block: sum(self._bit[load] for load, _, _ in events[block] if load) for block in events}
         first = sum(self._bit[one] for one in flow.first(apart) & kinds.keys())
 
         def through(block: int, done: int) -> int:
             done &= first if block in flow.behind_loops else -1
             for load, keeps_apart, changed in events[block]:
                 if load:
-                    self._ahead[load] = done & of_kind[kinds[load]]
+                    beside = flow.beside(block, kinds[load][1])
+                    seen = -1 if beside is None else first | sum(bits[one] for one in beside)
+                    self._ahead[load] = done & of_kind[kinds[load]] & seen
                     done |= self._bit[load]
                 for register in changed:
                     done &= ~of_register[register]

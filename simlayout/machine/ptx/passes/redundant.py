@@ -5,10 +5,10 @@ Seen in the SASS of ptxas 13.0. A load goes if on all ways to it the same load, 
 nothing between may change shared memory, or order it: no other store to it, not even of the same base, no atomic on it,
 copy, barrier or fence, and no call, of which division makes some. Exchanges of lanes, loads, accesses of global memory and
 branches change nothing. What has been stored is forgotten where a loop begins, what has been loaded where one has ended,
-unless it was loaded ahead of all that may change shared memory. A store goes if the next access of shared memory in its
-basic block that stays is a store to the same place; where lanes may have parted, by what `alike` says of branches, an
-exchange of lanes between the two keeps it, as there ptxas puts a WARPSYNC ahead of the exchange. Of three stores to a place,
-the third behind a barrier, all stay.
+unless it was loaded ahead of all that may change shared memory, and behind some heads of loops (`Flow.beside`). A store goes
+if the next access of shared memory in its basic block that stays is a store to the same place; where lanes may have parted,
+by what `alike` says of branches, an exchange of lanes between the two keeps it, as there ptxas puts a WARPSYNC ahead of the
+exchange. Of three stores to a place, the third behind a barrier, all stay.
 
 A thread that keeps its own elements in shared memory does so: it stores them, exchanges sums with the lanes of its warp, and
 loads them again.
@@ -138,14 +138,20 @@ def _loads(flow, events):
     """{id of a load whose value the thread has: the ids of the accesses by which it has}. events: of each block."""
     found: dict[int, set[int]] = {}
     first = flow.first(may_change)
+    inside = {access: block for block in events for _, access in events[block]}
+
+    def is_seen(block, had):
+        beside = flow.beside(block, had.base)
+        return had.stored or beside is None or inside[had.access] in beside or had.access in first
 
     def through(block: int, ahead: set[tuple[_Piece, _Had]]) -> set[tuple[_Piece, _Had]]:
         ahead = {(piece, had) for piece, had in ahead if block not in flow.behind_loops or had.access in first}
         state = {piece: had for piece, had in ahead if not had.stored or block not in flow.heads}
         for event, access in events[block]:
             found.pop(access, None)
-            if event.load and event.pieces and all(piece in state for piece in event.pieces):
-                found[access] = {state[piece].access for piece in event.pieces}
+            had = [state[piece] for piece in event.pieces if event.load and piece in state]
+            if had and len(had) == len(event.pieces) and all(is_seen(block, one) for one in had):
+                found[access] = {one.access for one in had}
             else:
                 _go_past(event, state)
         return {*state.items()}
