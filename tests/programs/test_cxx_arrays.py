@@ -83,23 +83,6 @@ __global__ void turned(const float *x, float *y)
     for (int c = 0; c < 32; c += 4) *(float4 *)(y + 32 * t + c) = *(float4 *)&s[32 * t + c];
 }
 """
-LANES = """
-#include <cstdint>
-__global__ void turned(const float *x, uint32_t *y)
-{
-    __shared__ float s[32 * 32];
-    int t = threadIdx.x;
-    for (int i = 4 * t; i < 1024; i += 128)
-        asm volatile("st.shared.v4.f32 [%4], {%0, %1, %2, %3};" :: "f"(x[i]), "f"(x[i + 1]), "f"(x[i + 2]), "f"(x[i + 3]),
-                     "r"((uint32_t)__cvta_generic_to_shared(&s[i])) : "memory");
-    __syncthreads();
-    for (int c = 0; c < 32; c += 4) {
-        uint32_t a; const uint32_t at = static_cast<uint32_t>(__cvta_generic_to_shared(&s[32 * t + c]));
-        asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];" : "=r"(a) : "r"(at) : "memory");
-        y[8 * t + c / 4] = a;
-    }
-}
-"""
 
 def launched(text, folder, grid, block, *args, shared_bytes=0):
     """(its Mend, the excess of all) of a launch of the kernel of a source."""
@@ -178,25 +161,6 @@ def test_an_array_of_one_dimension_whose_pieces_are_taken_at_once_is_skewed_by_w
     assert (mend.excess, mend.left, mend.bytes) == (before, 0, 16 * 31)
     assert mend.edits[0].after == "__shared__ float s[32 * 32 + 124];" and "&s[i + i / 32 * 4]" in mend.edits[1].after
     assert launched(replaced(PIECES, mend.replacements), tmp_path, 1, 32, x, again) == (None, 0) and (again == y).all()
-
-
-@needs_nvcc
-def test_pieces_by_addresses_that_only_inline_ptx_takes_are_skewed(tmp_path):
-    x = np.random.default_rng(0).random(1024, np.float32)
-    y, again = np.zeros(256, np.uint32), np.zeros(256, np.uint32)
-    mend, before = launched(LANES, tmp_path, 1, 32, x, y)
-    assert (mend.excess, mend.left, mend.why) == (before, 0, "") and before and len(mend.edits) == 3
-    assert launched(replaced(LANES, mend.replacements), tmp_path, 1, 32, x, again) == (None, 0)
-    assert (again == y).all() and y.any()
-
-
-@needs_nvcc
-@pytest.mark.parametrize("before, after", [
-    ('"r"(at)', '"r"(at + 16 * (c & 0))'), ("[%1];", "[%1 + 0];"), ("y[8 * t", "at; y[8 * t"),
-    ("shared(&s[32 * t + c]))", "shared(&s[32 * t + c]) + 0)")])
-def test_an_address_that_is_added_to_keeps_the_pieces_where_they_are(tmp_path, before, after):
-    mend, _ = launched(LANES.replace(before, after), tmp_path, 1, 32, np.zeros(1024, np.float32), np.zeros(256, np.uint32))
-    assert not mend.edits and mend.why.endswith("but the address of an element of s is taken on line 12")
 
 
 @needs_nvcc

@@ -35,12 +35,6 @@ _PIECE = re.compile(r"(?:\*\s*(?:reinterpret_cast\s*<[^<>]*\*\s*>\s*\(|\(?\s*\([
                     r"\b__pipeline_memcpy_async\s*\()\s*&$")
 """What takes a piece of several elements by the address of the first, and goes no further."""
 
-_AS_NUMBER = re.compile(r"(?:^\s*(?:const\s+)?(?:auto|unsigned(?:\s+int)?|uint32_t|size_t)\s+(\w+)\s*=|\basm\b.*\()"
-                        r"(?:[\s(]|static_cast\s*<\w+>|\(\w+\))*__cvta_generic_to_shared\s*\([^()&]*&$", re.DOTALL)
-"""An address as the number that inline PTX takes: one with a name, or at once as the operand of an asm."""
-
-_ENDS = re.compile(r"\s*\)[\s)]*[,:;]")
-
 _DOES_MORE = re.compile(r"\+\+|--|(?<![=!<>])=(?!=)|<<=|>>=|\batomic")
 
 
@@ -216,38 +210,13 @@ class CxxDeclaration:
             if word and word[0] not in _NO_TYPES:
                 raise NoEdit(f"{self.name} is declared again on line {line}")
             if _ADDRESS.search(before) and not re.search(r"\batomic\w+\s*\(\s*&$", before) and not (
-                    pieces and (_PIECE.search(before) or self._is_operand(spans))):
+                    pieces and _PIECE.search(before)):
                 raise NoEdit(f"the address of an element of {self.name} is taken on line {line}")
             if any(_DOES_MORE.search(self._text, *span) for span in spans[twice]):
                 raise NoEdit(f"an index of {self.name} on line {line} does more than to give a number")
             if any(self._names_it(self._text[start:end]) for start, end in spans):
                 raise NoEdit(f"an index of {self.name} on line {line} is one of its own elements")
         return made
-
-    def _is_operand(self, spans):
-        """Whether the address of an element is only an operand of inline PTX that accesses what is there, and no other
-        place: added to, it would not know of the elements in between."""
-        begin, (at, end) = self._at_statement(spans[0][0]), spans[-1]
-        found = _AS_NUMBER.search(self._text[begin:at - 1].rstrip().removesuffix(self.name).rstrip())
-        if not found or not _ENDS.match(self._text, end + 1):
-            return False
-        if not found[1]:
-            return self._is_accessed(at)
-        uses = re.compile(rf"\b{found[1]}\b").finditer(self._text, end, _block(self._text, at)[1])
-        return all(re.search(r"\(\s*$", self._text[end:one.start()]) and _ENDS.match(self._text, one.end())
-                   and self._is_accessed(one.start()) for one in uses)
-
-    def _is_accessed(self, at):
-        """Whether an asm has only [%n], without more, of the operand at a place."""
-        begin = self._at_statement(at)
-        asm = re.search(r"\basm\b[^(]*\([^:]*", self._text[begin:at])
-        if not asm:
-            return False
-        text, depth, number = self.source[begin + asm.start():begin + asm.end()], 0, -1
-        for one in self._text[begin + asm.end():at]:
-            number += one == "(" and depth == 0
-            depth += (one == "(") - (one == ")")
-        return "wmma" not in text and set(re.findall(rf"(\[?)\s*%{number}\b\s*(\]?)", text)) == {("[", "]")}
 
     def _names_it(self, text):
         return re.search(rf"\b{re.escape(self.name)}\b", text)
