@@ -332,7 +332,9 @@ def test_loops_may_be_nested_deeper_than_calls_of_python(little_stack):
 @pytest.mark.parametrize("before, said", [
     ("", "lane 0 is here, its guard keeps lanes 1-31 from it:"),
     ("setp.gt.u32 %p2, %r1, 7; @%p2 bra OUT;",
-     r"lane 0 is here, its guard keeps lanes 1-7 from it, lanes 8-31 have gone past it, to <text>:\d+:")])
+     r"lane 0 is here, its guard keeps lanes 1-7 from it, lanes 8-31 have gone past it, to <text>:\d+:"),
+    ("setp.gt.u32 %p2, %r1, 30; @%p2 bra OUT;",
+     r"lane 0 is here, its guard keeps lanes 1-30 from it, lane 31 has gone past it, to <text>:\d+:")])
 def test_a_guard_that_keeps_lanes_from_where_all_must_come_is_named(before, said):
     body = f"mov.u32 %r1, %tid.x; setp.eq.u32 %p1, %r1, 0; {before}\n@%p1 bar.sync 0;\nOUT: bar.sync 0;\nret;"
     with pytest.raises(sl.HazardError, match=f"bar.sync needs lanes that do not come: {said}"):

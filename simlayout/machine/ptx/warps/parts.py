@@ -9,7 +9,6 @@ import numpy as np
 
 from simlayout.errors import AddressError
 from simlayout.hardware.tables.arch import LANES
-from simlayout.machine.engine.lanes import lane_list
 from simlayout.machine.hazards.kinds import error, hazard
 from simlayout.machine.hazards.units import named
 from simlayout.machine.ptx.doubts import Doubt
@@ -238,7 +237,7 @@ class Parts:
         other = self._passed(part)
         if other is not None:
             where = self.program.steps[part.at].where()
-            self._diverged(other, f"lanes {lane_list(part.lanes)} have gone past it, to {where}")
+            self._diverged(other, f"{_those(part.lanes, 'has', 'have')} gone past it, to {where}")
 
     def _check_passed(self, part):
         """The same, of lanes that may do so by compiled steps, is a Doubt; those that end there do nothing."""
@@ -329,7 +328,7 @@ class Parts:
     def stuck(self):
         """Raises the HazardError of parts that stand where they need each other."""
         part = min((part for part in self.parts if part.parked), key=lambda part: self.program.places[part.at])
-        places = [f"lanes {lane_list(other.lanes)} are at {self.program.steps[other.at].where()}" for other in self.parts
+        places = [f"{_those(other.lanes)} at {self.program.steps[other.at].where()}" for other in self.parts
                   if other is not part]
         self._diverged(part, "; ".join(places) or "the others have ended")
 
@@ -340,7 +339,12 @@ class Parts:
         here = self.lanes_of(step, part.lanes)
         kept = part.lanes & ~here
         if kept.any():
-            where = f"its guard keeps lanes {lane_list(kept)} from it" + (f", {where}" if len(self.parts) > 1 else "")
-        come = named("lane", np.flatnonzero(here).tolist())
-        text = f"{step.name} needs lanes that do not come: {come} {'is' if here.sum() == 1 else 'are'} here, {where}"
+            others = f", {where}" if len(self.parts) > 1 else ""
+            where = f"its guard keeps {named('lane', np.flatnonzero(kept).tolist())} from it{others}"
+        text = f"{step.name} needs lanes that do not come: {_those(here)} here, {where}"
         raise error(hazard("divergence", None, self.place(np.flatnonzero(part.lanes)), what=text))
+
+
+def _those(lanes, one="is", several="are"):
+    """Lanes (bool [32]) and the verb for so many."""
+    return f"{named('lane', np.flatnonzero(lanes).tolist())} {one if lanes.sum() == 1 else several}"
