@@ -44,7 +44,7 @@ PINGPONG = ((64, 1, columns(64, 128), MANY), (64, 1, columns(136, 256), DOWN), (
 
 WHOLE = {(True, 128, 160, "1x2", "N")}
 """(whether consumers multiply in turns, rows, columns, cluster, c_major) of tiles that are not cut along K, because ptxas
-has their kernel spill 8 bytes then. None of the 63 others of two bands and 144 or more columns that are cut does."""
+has their kernel spill 8 bytes then. None of the 67 others of two bands and 144 or more columns that are cut does."""
 
 STAGINGS = (64, 2), (32, 2), (64, 1), (32, 1), (16, 1)
 """(columns, buffers) in which C is staged, the likeliest first. At as many stages, two of 64 columns took 1 percent less
