@@ -2,19 +2,16 @@
 
 import json
 
-from places import DATA, ROOT
+from places import DATA
+from texts import TEXTS
 
 
 def read(name):
     return json.loads((DATA / name).read_text())
 
 
-PLACES = {"README": "README.md", "notes": "cuda_kernels/lab/notes.md"}
-"""Where pages are that are none of the guide."""
-
-
 def text_of(page):
-    return (ROOT / PLACES.get(page, f"simlayout/guide/{page}.md")).read_text()
+    return next(path for path in TEXTS if path.stem == page).read_text()
 
 
 def says(page, *fragments):

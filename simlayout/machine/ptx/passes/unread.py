@@ -16,7 +16,7 @@ from simlayout.machine.ptx.passes.known import Known
 
 NOTE = "load whose result nothing needs: ptxas leaves it out, and it counts nothing"
 _PARAMETERS = {"param"}
-"""What reading does nothing: no note says that one is left out, as results of calls often are."""
+"""The space of which nothing is left out, and no note said: to read a parameter, as the result of a call, costs nothing."""
 
 
 def unread_loads(body: Statements, known: Known) -> set[int]:
