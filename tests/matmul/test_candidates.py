@@ -1,7 +1,5 @@
 """What is said of the tables of candidates is what the records hold."""
 
-from functools import cache
-
 import pytest
 from places import DATA, ROOT
 
@@ -13,7 +11,6 @@ WIDER = "h200_wider_row.json.xz"
 TEXT = " ".join((ROOT / "cuda_kernels/matmul/choose/candidates.py").read_text().split())
 
 
-@cache
 def beside(name, belongs):
     """Of each plain product of a record at which configurations that belong were measured beside others: how many times as
     long the best of them took as the best others."""
