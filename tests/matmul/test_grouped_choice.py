@@ -85,16 +85,18 @@ def test_groups_of_few_rows_get_tiles_with_room_for_four_times_as_many_at_most(g
         assert choose(Wanted(groups * mean, N, K, groups, grouped=True), figures).group_height <= max(16, ROOM * mean)
 
 
-def test_no_higher_tile_was_the_fastest_that_was_measured():
+def test_higher_tiles_were_the_fastest_that_were_measured_at_three_of_184_products():
     heights, ratios = {*of_groups().tile_m.tolist()}, []
-    for record in map(tuning_record.read, (*RECORDS.values(), DATA / "h200_groups_more.json.xz")):
+    more = (DATA / f"h200_groups_{name}.json.xz" for name in ("more", "many"))
+    for record in map(tuning_record.read, (*RECORDS.values(), *more)):
         for tried in record.products:
             rows, of = tried.problem.M / tried.problem.groups, defaultdict(list)
             enough = min([height for height in heights if height >= ROOM * rows], default=max(heights))
             for config, us in record.times_of(tried).items():
                 of[config.group_height > enough].append(us)
             ratios += [min(of[True]) / min(of[False])] if len(of) == 2 else []
-    assert (len(ratios), round(min(ratios), 3), round(max(ratios), 2)) == (82, 1.002, 1.68)
+    assert (len(ratios), round(min(ratios), 2), round(max(ratios), 2)) == (184, 0.97, 2.58)
+    assert sum(ratio < 1 for ratio in ratios) == 3
     assert round(geometric_mean(ratios), 2) == HIGHER
 
 

@@ -10,7 +10,7 @@ from places import DATA
 from prose import cells, read, says
 
 from cuda_kernels.bench import grouped, record
-from cuda_kernels.lab import tuning_fit
+from cuda_kernels.lab import tuning_fit, tuning_record
 from cuda_kernels.matmul.choose import trees
 from cuda_kernels.matmul.choose.candidates import candidates
 from cuda_kernels.matmul.choose.figures import FIGURES, H200
@@ -19,14 +19,18 @@ from simlayout.algebra.dtypes import TYPES
 
 
 def test_what_choosing_by_the_estimate_costs():
-    def costs(measured):
-        plain = measured.estimated(RATES)
-        found = (measured.choices(times)[1] for times in (plain, measured.corrected(plain)))
+    def costs(*each):
+        plains = [measured.estimated(RATES) for measured in each]
+        kept = [measured.corrected(plain) for measured, plain in zip(each, plains)]
+        found = (np.concatenate([of.choices(times)[1] for of, times in zip(each, by)]) for by in (plains, kept))
         return [f"{100 * geometric_mean(cost.tolist()) - 100:.1f} %" for cost in found]
 
     h200, h100 = (tuning_fit.read(DATA / f"{name}_unseen.json.xz") for name in ("h200", "h100"))
     row = [str(cell) for of in (h200, h100) for cell in (len(of.problems), *costs(of))]
     assert cells("choosing", "of 16 bits, measured after both were fitted") == row
+    groups = tuning_fit.read_each(DATA / "h200_groups_many.json.xz")
+    row = [str(sum(len(of.problems) for of in groups)), *costs(*groups), "0", "", ""]
+    assert cells("choosing", "in groups, measured after both were fitted") == row
     says("choosing", f"{len(candidates()):,} of them are candidates",
          f"these {len(h100.problems)} would cost {' and '.join(costs(replace(h100, gpu=H200)))}")
 
@@ -204,6 +208,11 @@ def test_what_trees_of_groups_have_learned_from():
     best = [min(row["configurations"].items(), key=lambda item: item[1])[0] for row in beside]
     clusters = {name for row in beside for name in row["configurations"] if " c1x1 " not in name}
     assert all(" c1x1 " in name for name in best) and len(clusters) == 18
+    row = tuning_record.read(DATA / "h200_groups_row.json.xz")
+    early = [geometric_mean(times[replace(c, early=True)] / times[c] for c in times if not c.early)
+             for times in map(row.times_of, row.products)]
+    says("choosing", f"at {len(early)} products of an H200 that took {geometric_mean(early):.2f} times as long",
+         f"({min(early):.2f} to {max(early):.2f}")
 
 
 def test_how_often_an_h100s_best_of_the_likeliest_falls_short_of_cublas():
