@@ -20,6 +20,8 @@ mov.u32 %r3, 7; mov.u32 %r4, 7; mov.u32 %r5, 7; mov.u32 %r6, 7;
 st.global.u32 [%out], %r3;
 ret;"""
 
+GENERIC = "cvta.shared.u64 %rd1, smem; cvt.u64.u32 %rd2, %r2; add.u64 %rd1, %rd1, %rd2; "
+
 ALL_LANES = {
     "ldmatrix": ("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r3, %r4, %r5, %r6}, [%r2];", "reads 16 bytes"),
     "stmatrix": ("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%r2], {%r3, %r4, %r5, %r6};", "writes 16 bytes"),
@@ -69,11 +71,24 @@ def test_any_other_address_of_which_no_gpu_makes_anything_is_reported_as_well(do
 
 @pytest.mark.parametrize("does", [
     "ld.shared.u32 %r3, [%r2];", "st.shared.u32 [%r2], %r1;", "atom.shared.add.u32 %r3, [%r2], 1;",
-    "cp.async.ca.shared.global [%r2], [%out], 4;", "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r3}, [%r2];"])
+    "cp.async.ca.shared.global [%r2], [%out], 4;", "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r3}, [%r2];",
+    "ld.shared::cluster.u32 %r3, [%r2];", GENERIC + "st.u32 [%rd1], %r1;", GENERIC + "atom.add.u32 %r3, [%rd1], 1;"])
 def test_an_index_that_leaves_shared_memory_by_far_is_no_access_of_another_cta_where_there_is_none(does):
     trace, out = launched(does, 1 << 25, "report")
     assert [one.kind for one in trace.hazards] == ["bad address"] and out.tolist() == [7] * 32
     assert "gives shared address 33554432, outside the 1024 bytes" in trace.hazards[0].text
+
+
+@pytest.mark.parametrize("does", [
+    "ld.shared.u32 %r3, [%r2+-1024];", "atom.shared.add.u32 %r3, [%r2+-1024], 1;",
+    "cp.async.ca.shared.global [%r2+-1024], [%out], 4;", "mbarrier.init.shared.b64 [%r2+-1024], 1;",
+    "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r3}, [%r2+-1024];",
+    "sub.u32 %r2, %r2, 1024; ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r3}, [%r2];",
+    "sub.u32 %r2, %r2, 1024; mbarrier.init.shared.b64 [%r2], 1;"])
+def test_what_lies_below_shared_memory_is_out_of_its_bounds_for_all_instructions(does):
+    trace, _ = launched(does, 0, "report")
+    assert {one.kind for one in trace.hazards} == {"out of bounds"}
+    assert any("at shared byte -1024" in one.text for one in trace.hazards)
 
 
 def test_of_a_generic_address_in_the_place_of_one_of_shared_memory_the_lower_half_is_taken_as_ptxas_does():

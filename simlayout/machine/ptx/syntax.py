@@ -19,6 +19,10 @@ BITS |= dict.fromkeys(("texref", "samplerref", "surfref"), 64)
 VECTORS = {"v2": 2, "v4": 4, "v8": 8}
 """{modifier of a load or store: its elements}."""
 
+SPACES = {name: name for name in ("global", "shared", "local", "param", "const", "shared::cluster")}
+SPACES |= {"shared::cta": "shared", "param::entry": "param", "param::func": "param"}
+"""{modifier that names a state space: the space}, of which .shared alone is that of the CTA (PTX ISA 5.1, State Spaces)."""
+
 _Bytes: TypeAlias = bytes           # Variable has a field of that name
 
 
@@ -173,6 +177,17 @@ class Instruction:
     def name(self) -> str:
         """The opcode with its modifiers, such as "ld.global.b32"."""
         return ".".join((self.opcode, *self.modifiers))
+
+    @cached_property
+    def spaces(self) -> tuple[str, ...]:
+        """The state spaces that its modifiers name, in their order, "shared" also for .shared::cta; none where addresses are
+        generic, or say themselves what they are in."""
+        return tuple(SPACES[modifier] for modifier in self.modifiers if modifier in SPACES)
+
+    @property
+    def names_shared(self) -> bool:
+        """Whether it names shared memory, of the CTA or of the cluster."""
+        return not {"shared", "shared::cluster"}.isdisjoint(self.spaces)
 
     @property
     def count(self) -> int:

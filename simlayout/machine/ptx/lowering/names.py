@@ -96,7 +96,7 @@ class Names:
 
     def _is_own(self, store):
         at = store.operands[0]
-        return (not {"local", "param"}.isdisjoint(store.modifiers) or isinstance(at, syntax.Address)
+        return (not {"local", "param"}.isdisjoint(store.spaces) or isinstance(at, syntax.Address)
                 and getattr(self.known.place(at).base, "name", "") in self.local)
 
     @cached_property

@@ -12,16 +12,13 @@ from simlayout.machine.hazards.touches import WEAK
 from simlayout.machine.hazards.units import in_shared
 from simlayout.machine.ptx.memory import half_words
 from simlayout.machine.ptx.memory.local import PLAIN
-from simlayout.machine.ptx.memory.space import LOCAL, PARAMETERS, RANK, SHARED, WINDOW
+from simlayout.machine.ptx.memory.space import LOCAL, PARAMETERS, RANK, SHARED, WINDOW, in_window
 from simlayout.machine.ptx.memory.updates import SharedCells, one_by_one
 
 IN_TURN = "atomic to which warps, or arms of a branch, come in any order, on which depends what threads do at"
 """Ahead of the lines of which that is true, in a note."""
 
 _LANE = np.arange(LANES)
-
-_LOW = np.uint64(0xFFFFFFFF)
-"""What an address of shared memory has: 32 bits, beyond which sums wrap."""
 
 
 class MemoryTwins:
@@ -37,11 +34,9 @@ class MemoryTwins:
 
     def _place_of(self, space, address):
         """What an address is called among the Counters of a launch."""
-        if not space and SHARED <= address < SHARED + WINDOW:
-            space, address = "shared", address - SHARED
-        if space != "shared":
+        if space != "shared" and not (not space and SHARED <= address < SHARED + WINDOW):
             return address
-        rank, at = divmod(address & int(_LOW), RANK)
+        rank, at = divmod(address % WINDOW, RANK)
         ctas = self.cta.cluster.ctas if rank else ()
         return (ctas[rank - 1] if 0 < rank <= len(ctas) else self.cta).first, at      # nobody's is out of bounds
 
@@ -56,7 +51,7 @@ class MemoryTwins:
     def load(self, space, addresses, nbytes, how=PLAIN):
         """nbytes per lane from a space: "global", "shared", "local", "const", "param" or "" (generic). how: a Manner."""
         if space == "shared":
-            return self._shared_load(f"ld.shared.b{8 * nbytes}", addresses & _LOW, nbytes, how)
+            return self._shared_load(f"ld.shared.b{8 * nbytes}", addresses, nbytes, how)
         if space == "global":
             return self._counted_load(addresses, self.active, nbytes, how)
         if space == "const":
@@ -72,7 +67,7 @@ class MemoryTwins:
         bytes of a value, if each lane stores a vector of them."""
         nbytes = data.shape[1]
         if space == "shared":
-            self._shared_store(f"st.shared.b{8 * nbytes}", addresses & _LOW, data, order, width)
+            self._shared_store(f"st.shared.b{8 * nbytes}", addresses, data, order, width)
         elif space == "global":
             self._global_store(addresses, self.active, data, order, width)
         elif space in ("local", "param"):
@@ -123,7 +118,7 @@ class MemoryTwins:
     # ---- spaces --------------------------------------------------------------------------------------------------
 
     def _shared_load(self, name, addresses, nbytes, how):
-        where, outer = self.signed(addresses), self.active
+        where, outer = in_window(addresses), self.active
         if (where[self.active] >= RANK).any():
             return self.cluster_load(name, where, nbytes, how.order)
         data = np.zeros((LANES, nbytes), np.uint8)
@@ -133,22 +128,12 @@ class MemoryTwins:
         return data
 
     def _shared_store(self, name, addresses, data, order, width):
-        where, outer = self.signed(addresses), self.active
+        where, outer = in_window(addresses), self.active
         if (where[self.active] >= RANK).any():
             self.cluster_store(name, where, data, order, width)
         elif self.keeps_within(where, data.shape[1], "writes"):
             self.shared_store(name, where, np.ascontiguousarray(data), order, width)
         self.narrow(outer)
-
-    def signed(self, addresses):
-        """int64 [32]: addresses in the window of shared memory; those below 0, where they wrap, unless other lanes address
-        other CTAs."""
-        where = addresses.view(np.int64)
-        below = where >= WINDOW // 2
-        if not below.any():
-            return where
-        signed = where - WINDOW * below
-        return where if (signed[self.active] >= RANK).any() else signed
 
     def keeps_within(self, where, nbytes, verb):
         """Tells of active lanes whose accesses of nbytes of shared memory, at int64 [32], leave it, or the array that they
@@ -265,14 +250,12 @@ class MemoryTwins:
         """An atomic of each active lane, one after another: what was there, unsigned [32, count]. update: an `atoms.Update`;
         values: of each operand uint64 [32, count]; name: what it is called on shared memory."""
         held, outer = np.zeros((LANES, update.count), np.uint64), self.active
-        where = (addresses & _LOW if space == "shared" else addresses).view(np.int64)
         shared = np.full(LANES, space == "shared")
         if not space:
-            shared = (where >= SHARED) & (where < SHARED + WINDOW)
-            where = np.where(shared, where - SHARED, where)
+            shared = (addresses >= np.uint64(SHARED)) & (addresses < np.uint64(SHARED + WINDOW))
         if (outer & shared).any():
             self.narrow(outer & shared)
-            self._shared_atomic(name, where, update, values, held, order)
+            self._shared_atomic(name, in_window(addresses), update, values, held, order)
         if (outer & ~shared).any():
             self.narrow(outer & ~shared)
             self._global_atomic(addresses, update, values, held, order)
@@ -308,7 +291,6 @@ class MemoryTwins:
             recorder.unsure.add(self.counted_at)
 
     def _shared_atomic(self, name, where, update, values, held, order):
-        where = self.signed(where)
         if (where[self.active] >= RANK).any():
             self.cluster_atomic(name, where, update, values, held, order)
             return

@@ -7,23 +7,18 @@ import numpy as np
 
 from simlayout.errors import AddressError, MachineError
 from simlayout.hardware.tables.arch import LANES
-from simlayout.machine.ptx.memory.space import RANK, SHARED, WINDOW
-
-MOST_CTAS = 16
-"""Of a cluster (CUDA C++ Programming Guide: 8, and 16 where a kernel asks for it)."""
+from simlayout.machine.ptx.memory.space import RANK, SHARED, WINDOW, in_window
 
 
 class ClusterTwins:
-    """Addresses of shared memory of a PtxWarp. addresses: uint64 [32]; where: the same as int64 [32], in the window."""
+    """Addresses of shared memory of a PtxWarp. addresses: uint64 [32]; where: the same `in_window`."""
 
     def own_shared(self, addresses, instruction):
-        """int64 [32]: addresses in this CTA's part of the window of shared memory, or generic ones, of which ptxas takes the
-        lower 32 bits; MachineError for those of other CTAs."""
-        where = addresses.view(np.int64)
+        """int64 [32]: addresses in this CTA's part of the window; MachineError for those of other CTAs."""
+        where = in_window(addresses)
         if (where[self.active] < RANK).all():
             return where
-        where = where % WINDOW
-        self._check_window(where, instruction, len(self.cta.cluster.ctas))
+        self._check_window(where, instruction)
         own = where - (self.cta.rank + 1) * RANK
         where = np.where((own >= 0) & (own < RANK), own, where)
         if (where[self.active] >= RANK).any():
@@ -39,37 +34,34 @@ class ClusterTwins:
                 lane = int(np.flatnonzero(outside)[0])
                 raise AddressError(f"{instruction}: lane {lane} gives address {int(addresses[lane]):#x}, which is none of "
                                    "shared memory")
-            addresses = addresses - np.uint64(SHARED)
         return self.own_shared(addresses, instruction)
 
     def in_cluster(self, addresses):
-        """(int64 [32] in a CTA's shared memory, int64 [32] the rank of that CTA) of addresses, in the window or generic."""
-        where = addresses.view(np.int64)
-        where = np.where(where >= SHARED, where - SHARED, where)
+        """(int64 [32] in a CTA's shared memory, int64 [32] the rank of that CTA) of addresses."""
+        where = in_window(addresses)
         return where % RANK, np.where(where < RANK, self.cta.rank, where // RANK - 1)
 
     def signals(self, instruction, lane, rank, its):
         """Tells of a copy by a lane to the CTA of a rank that completes on an mbarrier of the CTA of another, its: PTX asks
-        for one where the bytes land (cp.async.bulk.tensor, .cta_group::1; st.async). None: this CTA."""
-        there, named = (self.cta.rank if one is None else int(one) for one in (rank, its))
-        if there != named:
-            self.misused(instruction, np.array([lane]), f"copies to CTA {there} of the cluster, and names an mbarrier of "
-                         f"CTA {named}: it completes on none but those of CTA {there} (give mapa one rank for both)")
+        for one where the bytes land (cp.async.bulk.tensor, .cta_group::1; st.async)."""
+        if rank != its:
+            self.misused(instruction, np.array([lane]), f"copies to CTA {rank} of the cluster, and names an mbarrier of "
+                         f"CTA {its}: it completes on none but those of CTA {rank} (give mapa one rank for both)")
 
-    def _check_window(self, where, instruction, ctas):
-        """Refuses addresses beyond the part of the last of so many CTAs, such as those below 0."""
-        outside = self.active & (where >= RANK * (1 + ctas))
+    def _check_window(self, where, instruction):
+        """Refuses addresses that are of no CTA of the cluster: those below 0, and beyond the part of the last one."""
+        ctas = len(self.cta.cluster.ctas)
+        outside = self.active & ((where < 0) | (where >= RANK * (1 + ctas)))
         if outside.any():
             lane = int(np.flatnonzero(outside)[0])
             at = int(where[lane])
-            signed = at - WINDOW if at >= WINDOW // 2 else at
-            raise AddressError(f"{instruction}: lane {lane} gives shared address {signed}, outside the "
-                               f"{self.cta.shared.size} bytes of shared memory: fix the index")
+            raise AddressError(f"{instruction}: lane {lane} gives shared address {at}, outside the {self.cta.shared.size} "
+                               f"bytes of shared memory{f' of each of {ctas} CTAs' if ctas > 1 else ''}: fix the index"
+                               f"{', or the rank (or pass cluster= to run)' if at >= RANK else ''}")
 
     def by_cta(self, where, instruction):
         """(rank or -1 for the own CTA by its own addresses, int64 [32] in it), with those lanes active, in turn."""
-        own = ".shared" in self.doing.text and "::cluster" not in self.doing.text    # an index that is wrong, no other rank
-        self._check_window(where, instruction, len(self.cta.cluster.ctas) if own else MOST_CTAS)
+        self._check_window(where, instruction)
         outer, ranks = self.active, where // RANK - 1
         for rank in np.unique(ranks[outer]).tolist():
             self.narrow(outer & (ranks == rank))

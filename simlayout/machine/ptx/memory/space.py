@@ -27,6 +27,16 @@ WINDOW, RANK = 1 << 32, 1 << 24
 """Bytes of each window; and of each CTA's part in that of a cluster, whose first part is the CTA's own (PTX ISA: mapa)."""
 
 
+def in_window(addresses: np.ndarray) -> np.ndarray:
+    """int64: where addresses of shared memory, uint64, are in its window. ptxas takes their lower 32 bits, so they may be
+    generic ones, and sums wrap: what lies below 0 is negative.
+
+    >>> in_window(np.array([4, SHARED + 4, RANK, 2**32 - 4], np.uint64)).tolist()
+    [4, 4, 16777216, -4]
+    """
+    return addresses.astype(np.int32).astype(np.int64)
+
+
 class GlobalSpace:
     """The arrays of a launch by address. allocate: gives the Allocation of an array (`Launch.allocation`). workspace: the
     address of the barrier of all CTAs, 0 if they do not run together.

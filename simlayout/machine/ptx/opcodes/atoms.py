@@ -11,9 +11,11 @@ from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.arithmetic.floats import add_f64_in_l2, f32
 from simlayout.machine.hazards.scopes import is_narrow, value_bytes
 from simlayout.machine.ptx import syntax
+from simlayout.machine.ptx.opcodes.groups import window
 from simlayout.machine.ptx.opcodes.rows import Place, reader, writer
 
 SCOPES = {"cta", "cluster", "gpu", "sys"}
+_OTHERS = {"global", "shared", "shared::cta", "shared::cluster", *SCOPES, *syntax.VECTORS}
 _ORDERS = {"relaxed", "acquire", "release", "acq_rel"}
 _TYPE = re.compile("(?:b|u|s|f|bf)[0-9]+(?:x2)?")
 _U1 = np.uint64(1)
@@ -51,12 +53,9 @@ _ADDED_IN_L2 = {"f32": f32("add", "rn", True), "f64": add_f64_in_l2}
 
 def atomic(instruction, names):
     """atom and red: the lanes one after another, in their order."""
-    space, order, operation, count, plain, type = "", "relaxed", None, instruction.count, [], None
+    space, order, operation, count, plain, type = window(instruction), "relaxed", None, instruction.count, [], None
     for modifier in instruction.modifiers:               # in any order, as ptxas takes them
-        head = modifier.split("::")[0]
-        if head in ("global", "shared"):
-            space = head
-        elif modifier in _ORDERS:
+        if modifier in _ORDERS:
             order = modifier
         elif modifier in OPERATIONS:
             operation = modifier
@@ -64,7 +63,7 @@ def atomic(instruction, names):
             plain.append(modifier)
         elif _TYPE.fullmatch(modifier):
             type = modifier
-        elif modifier not in SCOPES | {*syntax.VECTORS} and head != "L2":
+        elif modifier not in _OTHERS and not modifier.startswith("L2::"):
             raise MachineError(f"the machine has no .{modifier} here")
     if operation is None or type is None:
         raise MachineError(f"no {'type' if operation else 'operation'} among {', '.join(instruction.modifiers)}")
@@ -118,7 +117,7 @@ def _merged(instruction, operation, type, target, operands, names):
     too; and else, of 32 bits, in a warp of which all lanes take part, which sums up by shuffles first.
     """
     at, value = operands[0], operands[1]
-    direct = not {"shared", "shared::cta"}.isdisjoint(instruction.modifiers)
+    direct = "shared" in instruction.spaces
     alone = target is None or names.known.unread(target)
     if alone and direct and (operation, type, names.known.constant(value)) in _COUNTED:
         return 1

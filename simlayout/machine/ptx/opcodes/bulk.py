@@ -8,7 +8,6 @@ from simlayout.errors import InstructionError
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.bulk_places import REDUCTIONS, reduction
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.memory.space import RANK, WINDOW
 from simlayout.machine.ptx.opcodes.groups import address, generic_address, number
 from simlayout.machine.ptx.opcodes.lacking import IM2COL
 
@@ -77,9 +76,7 @@ def _tensor(instruction, names):
     def run(warp):
         for lane, one in lanes_of(warp):
             tensor_map = warp.tensor_map(int(where(warp)[lane]))
-            at, rank = _place(to(warp)[lane])
-            signal, its = _place(barrier(warp)[lane])
-            multicast = _to_which(warp, instruction.name, lane, rank, its, ranks)
+            at, signal, multicast = _where_to(warp, instruction.name, lane, to, barrier, ranks)
             warp.stays_within(np.full(LANES, at), tensor_map.box_bytes, "writes", one)
             warp.tma_load(tensor_map, [c(warp) for c in coordinates], at, signal, one, multicast)
 
@@ -129,9 +126,8 @@ def _bytes_to_global(name, to, of, size, operation, type):
 def _bytes_sent(name, to, of, size, barrier, operation, type):
     def run(warp):
         for lane, one in lanes_of(warp):
-            (at, rank), (signal, its) = _place(to(warp)[lane]), _place(barrier(warp)[lane])
+            (at, rank), (signal, its) = _place(warp, lane, to), _place(warp, lane, barrier)
             warp.signals(name, lane, rank, its)
-            rank = warp.cta.rank if rank is None else rank
             place = warp.own_shared(of(warp), name), int(size(warp)[lane]), at, signal, rank
             warp.stays_within(place[0], place[1], "reads", one)
             if operation is None:
@@ -145,8 +141,7 @@ def _bytes_sent(name, to, of, size, barrier, operation, type):
 def _bytes_to_shared(name, to, of, size, barrier, ranks):
     def run(warp):
         for lane, one in lanes_of(warp):
-            nbytes, (at, rank), (signal, its) = int(size(warp)[lane]), _place(to(warp)[lane]), _place(barrier(warp)[lane])
-            multicast = _to_which(warp, name, lane, rank, its, ranks)
+            nbytes, (at, signal, multicast) = int(size(warp)[lane]), _where_to(warp, name, lane, to, barrier, ranks)
             warp.stays_within(np.full(LANES, at), nbytes, "writes", one)
             for pointer, _ in warp.pointers(of(warp), one, nbytes, "reads", 16):
                 warp.bulk_load(pointer, at, nbytes, signal, one, multicast)
@@ -154,20 +149,20 @@ def _bytes_to_shared(name, to, of, size, barrier, ranks):
     return run
 
 
-def _to_which(warp, name, lane, rank, its, ranks):
-    """The CTAs to which a lane copies, by the bits of an int, None for its own. rank: of the CTA that its address names, its
-    of that of the mbarrier, as `_place` gives them; ranks: what gives a multicast's bits, or None."""
+def _where_to(warp, name, lane, to, barrier, ranks):
+    """(where a lane copies to in a CTA, where the mbarrier is there, these CTAs by the bits of an int). to, barrier: what
+    gives the addresses; ranks: what gives a multicast's bits, or None."""
+    (at, rank), (signal, its) = _place(warp, lane, to), _place(warp, lane, barrier)
     if ranks is not None:
-        return int(ranks(warp)[lane])
+        return at, signal, int(ranks(warp)[lane])
     warp.signals(name, lane, rank, its)
-    return None if rank is None else 1 << rank
+    return at, signal, 1 << rank
 
 
-def _place(address):
-    """(byte address in a CTA's shared memory, rank of that CTA or None for the own one) of one in the cluster's window, or
-    of a generic one, of which ptxas takes the lower 32 bits."""
-    rank, at = divmod(int(address) % WINDOW, RANK)
-    return at, rank - 1 if rank else None
+def _place(warp, lane, addresses):
+    """(byte address in a CTA's shared memory, rank of that CTA) of a lane. addresses: what gives those of a warp."""
+    where, ranks = warp.in_cluster(addresses(warp))
+    return int(where[lane]), int(ranks[lane])
 
 
 def _to_global(instruction, operands, operation, names):

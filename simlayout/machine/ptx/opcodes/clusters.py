@@ -18,7 +18,7 @@ _RANK, _SHARED = np.uint64(RANK), np.uint64(SHARED)
 def mapa(instruction, names):
     """mapa: the address of the same place in another CTA of the cluster."""
     target, at, rank = instruction.operands
-    type, generic = instruction.modifiers[-1], "shared::cluster" not in instruction.modifiers
+    type, generic = instruction.modifiers[-1], "shared::cluster" not in instruction.spaces
     start = _SHARED if generic else np.uint64(0)
 
     def mapped(at, rank):
@@ -38,7 +38,7 @@ def _place(operand, type, generic, names):
 def getctarank(instruction, names):
     """getctarank: of the CTA in whose shared memory an address lies."""
     target, at = instruction.operands
-    type, generic = instruction.modifiers[-1], "shared::cluster" not in instruction.modifiers
+    type, generic = instruction.modifiers[-1], "shared::cluster" not in instruction.spaces
     start = _SHARED if generic else np.uint64(0)
 
     def rank(at, own):

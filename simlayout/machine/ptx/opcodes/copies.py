@@ -7,9 +7,8 @@ import numpy as np
 
 from simlayout.errors import InstructionError, MachineError
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.memory.space import RANK
 from simlayout.machine.ptx.opcodes.bulk import bulk
-from simlayout.machine.ptx.opcodes.groups import address, number, space_of
+from simlayout.machine.ptx.opcodes.groups import address, number
 
 _LEGAL = {("ca", 4), ("ca", 8), ("ca", 16), ("cg", 16)}
 
@@ -56,7 +55,7 @@ def _wait_all(warp):
 def _arrive(instruction, names):
     """cp.async.mbarrier.arrive."""
     where, adds = address(instruction.operands[0], names), "noinc" not in instruction.modifiers
-    generic = not space_of(instruction.modifiers, {"shared"})
+    generic = "shared" not in instruction.spaces
     return {"run": lambda warp: warp.copies_arrive(warp.in_shared(where(warp), generic, instruction.name), adds)}
 
 
@@ -74,9 +73,7 @@ def _copy(instruction, names):
     def run(warp):
         addresses, valid, outer = of(warp), None if given is None else given(warp), warp.active
         counts = np.full(32, size) if valid is None else np.where(valid, size, 0) if valid.dtype == bool else valid
-        places = warp.signed(to(warp))
-        if (places[warp.active] >= RANK).any():
-            places = warp.in_shared(to(warp), False, name)
+        places = warp.own_shared(to(warp), name)
         warp.narrow(warp.aligned(addresses, warp.active, size, "reads", partial(warp.in_global, size)))
         if warp.active.any() and warp.keeps_within(places, size, "writes"):
             data = _read(warp, addresses, counts, size)

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from simlayout.machine.arithmetic.carriers import width_of
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.opcodes.rows import reader
 
@@ -42,8 +41,6 @@ def address(operand, names):
     """What gives the addresses of an operand in brackets, uint64 [32], of a warp."""
     row, offset = names.address(operand)
     distance = np.uint64(offset & ALL_BITS)
-    if isinstance(operand.base, syntax.Register) and width_of(operand.base.type) == 32:
-        return lambda warp: warp.rows[row] + distance & np.uint64(0xFFFFFFFF)        # as sums of 32-bit addresses wrap
     return lambda warp: warp.rows[row] + distance
 
 
@@ -55,7 +52,6 @@ def generic_address(operand, names):
     return lambda warp: warp.rows[row]
 
 
-def space_of(modifiers, known):
-    """The space that modifiers name, without ::cta; "" for generic addresses. known: the spaces that are looked for."""
-    found = (modifier.removesuffix("::cta") for modifier in modifiers)
-    return next((space for space in found if space in known), "")
+def window(instruction):
+    """The window of memory that an instruction names: "shared" for that of the cluster, "" for generic addresses."""
+    return "shared" if instruction.names_shared else "".join(instruction.spaces)

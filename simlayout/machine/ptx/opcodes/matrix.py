@@ -15,7 +15,7 @@ from simlayout.machine.engine.matrices import load_matrices, mma, moved, store_m
 from simlayout.machine.engine.warp import matrix_rows
 from simlayout.machine.engine.wmma import Matrix, SharedTile, product
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.opcodes.groups import address, elements, number, put, results, sources, space_of
+from simlayout.machine.ptx.opcodes.groups import address, elements, number, put, results, sources
 from simlayout.machine.ptx.opcodes.memory import Bounds
 from simlayout.machine.ptx.opcodes.rows import Place
 from simlayout.machine.ptx.opcodes.warps import everyone
@@ -76,7 +76,7 @@ def ldmatrix(instruction, names):
     """ldmatrix: 8 x 8 matrices of b16 from shared memory."""
     target, place = instruction.operands
     name, where, wanted = _form(instruction, target), address(place, names), results(target, "b32", names)
-    generic, givers = not space_of(instruction.modifiers, {"shared"}), np.arange(LANES) < matrix_rows(name)
+    generic, givers = "shared" not in instruction.spaces, np.arange(LANES) < matrix_rows(name)
 
     def run(warp):
         rows = warp.in_shared(where(warp), generic, name)
@@ -93,7 +93,7 @@ def stmatrix(instruction, names):
     """stmatrix: 8 x 8 matrices of b16 to shared memory."""
     place, values = instruction.operands
     name, where, given = _form(instruction, values), address(place, names), sources(values, "b32", names)
-    generic, givers = not space_of(instruction.modifiers, {"shared"}), np.arange(LANES) < matrix_rows(name)
+    generic, givers = "shared" not in instruction.spaces, np.arange(LANES) < matrix_rows(name)
 
     def run(warp):
         rows = warp.in_shared(where(warp), generic, name)
@@ -203,7 +203,7 @@ def wmma(instruction, names):
     operand, dtype = modifiers[1], modifiers[-1]
     layout = "row" if "row" in modifiers else "col"
     matrix = Matrix(_shape(modifiers), f"{modifiers[0]}.{operand}", dtype, layout)
-    space, stores = space_of(modifiers, {"shared", "global"}), modifiers[0] == "store"
+    space, stores = "".join(instruction.spaces), modifiers[0] == "store"
     first, second, *stride = instruction.operands
     place, values = (first, second) if stores else (second, first)
     where, type = address(place, names), TYPES[dtype].register

@@ -7,7 +7,7 @@ from simlayout.machine.engine.barriers import Arrival
 from simlayout.machine.engine.mbarriers import OF_STATE, STATE_BITS
 from simlayout.machine.hazards.scopes import CLUSTER, CTA
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.opcodes.groups import address, number, put, results, space_of
+from simlayout.machine.ptx.opcodes.groups import address, number, put, results
 
 BYTES = 8
 """Of an mbarrier."""
@@ -29,8 +29,8 @@ class _At:
 
     def __init__(self, instruction, operand, names):
         self._where, self._name = address(operand, names), instruction.name
-        self._generic = not space_of(instruction.modifiers, {"shared", "shared::cluster"})
-        self.remote = "shared::cluster" in instruction.modifiers
+        self._generic = not instruction.spaces
+        self.remote = "shared::cluster" in instruction.spaces
 
     def here(self, warp):
         """int64 [32], in this CTA; leaves out the lanes that give no place for one, and tells of them."""

@@ -12,13 +12,13 @@ from simlayout.machine.hazards.touches import RELAXED
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.memory.local import Manner
 from simlayout.machine.ptx.opcodes.atoms import SCOPES, atomic
+from simlayout.machine.ptx.opcodes.groups import window
 from simlayout.machine.ptx.opcodes.rows import Place, writer
 
-_SPACES = {"global", "shared", "local", "param", "const"}
 _ORDERS = {"weak", "relaxed", "acquire", "release", "volatile", "mmio"}
 _MOVES = {"weak", "volatile"}
 """Orders of what is a Move as well: what barriers do not order is then looked at closely, and volatile orders nothing."""
-_HINTS = {"nc", "ca", "cg", "cs", "lu", "cv", "wb", "wt", "unified"}
+_HINTS = {"nc", "ca", "cg", "cs", "lu", "cv", "wb", "wt", "unified", *SCOPES, *syntax.VECTORS, *syntax.SPACES}
 
 
 class Bounds(NamedTuple):
@@ -34,14 +34,12 @@ class Form:
     elements."""
 
     def __init__(self, instruction):
-        self.space, self.order, self.count, self.type = "", "weak", instruction.count, instruction.modifiers[-1]
+        self.space, self.order = window(instruction), "weak"
+        self.count, self.type = instruction.count, instruction.modifiers[-1]
         for modifier in instruction.modifiers[:-1]:
-            head = modifier.split("::")[0]
-            if head in _SPACES:
-                self.space = head
-            elif modifier in _ORDERS:
+            if modifier in _ORDERS:
                 self.order = modifier
-            elif modifier not in _HINTS | SCOPES | {*syntax.VECTORS} and head not in ("L1", "L2", "level"):
+            elif modifier not in _HINTS and not modifier.startswith(("L1::", "L2::", "level::")):
                 raise MachineError(f"the machine has no .{modifier} here")
         if width_of(self.type) < 8:
             raise MachineError(f"memory holds no .{self.type}")
@@ -179,7 +177,7 @@ def fence(instruction, names):
     proxy = "proxy" in instruction.modifiers
     asynchronous = proxy and any(modifier.startswith("async") for modifier in instruction.modifiers)
     mbarriers = "mbarrier_init" in instruction.modifiers
-    space = "global" if "global" in instruction.modifiers else "shared" if "shared::" in instruction.name else ""
+    space = window(instruction)
     reach = reach_of(".".join(instruction.modifiers))
     sequential = is_sequential(instruction.name)
 

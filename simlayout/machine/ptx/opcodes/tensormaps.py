@@ -4,11 +4,10 @@ import numpy as np
 
 from simlayout.errors import InstructionError
 from simlayout.hardware.tables.arch import LANES
-from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.memory.maps import FIELDS
-from simlayout.machine.ptx.memory.space import SHARED
+from simlayout.machine.ptx.memory.space import SHARED, in_window
 from simlayout.machine.ptx.opcodes.bulk import lanes_of
-from simlayout.machine.ptx.opcodes.groups import generic_address, number, space_of
+from simlayout.machine.ptx.opcodes.groups import address, generic_address, number
 from simlayout.machine.ptx.opcodes.warps import everyone
 
 
@@ -23,9 +22,9 @@ def tensormap(instruction, names):
 
 
 def _in_shared(operand, names):
-    """The generic address of what lies in shared memory, of which an instruction has the address there, or the name."""
-    where = generic_address(operand, names)
-    return where if isinstance(operand.base, syntax.Symbol) else lambda warp: where(warp) + np.uint64(SHARED)
+    """The generic address of what lies in shared memory, of which an instruction has an address there."""
+    where = address(operand, names)
+    return lambda warp: in_window(where(warp)) + SHARED
 
 
 def _one(warp, what):
@@ -51,7 +50,7 @@ def _replace(instruction, names):
     several = FIELDS[field].shape != ()
     if len(rest) != 1 + several:
         raise InstructionError(f"tensormap.replace of .{field} takes {'an index and ' * several}a value")
-    where = (_in_shared if space_of(instruction.modifiers, {"shared"}) else generic_address)(place, names)
+    where = (_in_shared if "shared" in instruction.spaces else generic_address)(place, names)
     index, value = number(rest[0], names, "u32") if several else None, number(rest[-1], names, instruction.modifiers[-1])
 
     def run(warp):

@@ -17,8 +17,6 @@ _ENDS = {"bra", "brx", "ret", "exit", "call", "trap", "bar", "barrier", "fence",
 """Opcodes past which nothing is joined; those that may touch shared memory come on top."""
 _TOUCH = {"ld", "st", "atom", "red", "ldmatrix", "tensormap"}
 """Opcodes that touch the memory that a modifier names, or any."""
-_OTHERS = {"global", "local", "param", "const", "commit_group"}
-"""Modifiers of what accesses another space, or none."""
 _KEEP_GUARDS = {"mov", "cvta", *FORMS}
 """Opcodes that ptxas executes under their guard from the beginning."""
 
@@ -50,7 +48,7 @@ def plain_access(statement: syntax.Instruction | syntax.Label) -> PlainAccess | 
         return None
     (space, *vector, type), store = statement.modifiers, statement.opcode == "st"
     address, value = statement.operands[not store], statement.operands[store]
-    known = space in ("shared", "shared::cta") and vector in ([], ["v2"], ["v4"]) and type in WIDTHS
+    known = syntax.SPACES.get(space) == "shared" and vector in ([], ["v2"], ["v4"]) and type in WIDTHS
     if not known or not isinstance(address, syntax.Address):
         return None
     elements = value.operands if isinstance(value, syntax.Vector) else (value,)
@@ -61,16 +59,12 @@ def is_shared_load(instruction: syntax.Instruction) -> bool:
     """Whether it is an ld of shared memory that is not volatile, or an ldmatrix."""
     if instruction.opcode == "ldmatrix":
         return True
-    return instruction.opcode == "ld" and _names_shared(instruction) and "volatile" not in instruction.modifiers
+    return instruction.opcode == "ld" and instruction.names_shared and "volatile" not in instruction.modifiers
 
 
 def may_be_shared(access: syntax.Instruction) -> bool:
     """Whether an access may be one of shared memory, by the spaces that it names: cp.async names two."""
-    return _names_shared(access) or _OTHERS.isdisjoint(access.modifiers)
-
-
-def _names_shared(access):
-    return any(modifier.partition("::")[0] == "shared" for modifier in access.modifiers)
+    return access.names_shared or not access.spaces and "commit_group" not in access.modifiers
 
 
 def keeps_apart(statement: syntax.Instruction | syntax.Label, store: bool) -> bool:
@@ -79,12 +73,11 @@ def keeps_apart(statement: syntax.Instruction | syntax.Label, store: bool) -> bo
         return True
     if not store and statement.opcode not in _TOUCH and statement.opcode != "cp":
         return False
-    spaces = {modifier.split("::")[0] for modifier in statement.modifiers}
-    if store and spaces & {"release", "acq_rel"}:
+    if store and not {"release", "acq_rel"}.isdisjoint(statement.modifiers):
         return True
     if statement.opcode == "cp":
-        return "commit_group" not in spaces
-    if statement.opcode not in _TOUCH or spaces & {"global", "local", "param", "const"}:
+        return "commit_group" not in statement.modifiers
+    if statement.opcode not in _TOUCH or not {*statement.spaces} <= {"shared", "shared::cluster"}:
         return False
     return store or statement.opcode not in ("ld", "ldmatrix")
 

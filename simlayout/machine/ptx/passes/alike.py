@@ -120,7 +120,7 @@ class Alike:
         """Whether the results of an instruction may differ whatever its operands are."""
         if one.opcode == "mov":
             return any(isinstance(source, syntax.Special) and source.name.startswith(_LANES) for source in one.operands[1:])
-        if one.opcode == "ld" and "param" in one.modifiers:
+        if one.opcode == "ld" and "param" in one.spaces:
             parameters = {parameter.name for parameter in self._function.parameters} if self._function.entry else ()
             return getattr(one.operands[1].base, "name", "") not in parameters
         return one.opcode not in _COMPUTES | _AGREED

@@ -19,7 +19,7 @@ def answers(function: syntax.Function) -> dict[int, set[int]]:
     True
     """
     body = instructions(function.body)
-    loads = [one for one in body if one.opcode == "ld" and "shared" in one.name]
+    loads = [one for one in body if one.opcode == "ld" and one.names_shared]
     if not loads or not any(one.opcode == "shfl" for one in body):
         return {}
     bit = {id(one): 1 << i for i, one in enumerate(loads)}
@@ -38,7 +38,7 @@ def answers(function: syntax.Function) -> dict[int, set[int]]:
             for name in defined(one):
                 read[name] |= plain
                 made[name] = made.get(name, -1) & by_shuffle
-    stores = [(one, list(registers_in(one.operands[1:]))) for one in body if one.opcode == "st" and "shared" in one.name]
+    stores = [(one, list(registers_in(one.operands[1:]))) for one in body if one.opcode == "st" and one.names_shared]
     found = {id(one): {id(load) for load in loads if any(made.get(name, 0) & bit[id(load)] for name in names)}
              for one, names in stores}
     return {store: of for store, of in found.items() if of}

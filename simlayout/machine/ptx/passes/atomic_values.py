@@ -77,10 +77,10 @@ class _Uses:
         if reader.opcode in ("mov", "shfl", *FORMS):
             return defined(reader)
         stores = reader.opcode in ("st", "atom", "red")
-        if reader.opcode == "ld" or stores and ("global" in reader.modifiers or name not in _values(reader)):
+        if reader.opcode == "ld" or stores and ("global" in reader.spaces or name not in _values(reader)):
             return ()
         variable = self._variable(reader.operands[0]) if reader.opcode == "st" else None
-        if variable is None or "shared" not in reader.modifiers:
+        if variable is None or "shared" not in reader.spaces:
             return None
         return [made for load in self._loads[variable] for made in defined(load)]
 

@@ -34,8 +34,6 @@ _SUMS = {"mov", "add", "sub", "mul", "mad", "shl", "cvt", "cvta", "neg", "or"}
 _AGREES = {"vote", "match", "redux", "bar", "barrier"}
 _STORES = {"st", "red", "atom", "stmatrix", "cp"}
 _LOADS = {"ld", "ldu", "ldmatrix", "atom"}
-_ELSEWHERE = {"shared", "shared::cta", "shared::cluster", "local", "param", "const"}
-"""Modifiers of accesses that are none of global memory."""
 
 
 class ByOrder:
@@ -167,7 +165,7 @@ class _Spread:
         return one.opcode in ("mul", "mad", "shl") and not any(self._alike(one, operand) for operand in one.operands[1:3])
 
     def _loaded(self, one):
-        if not {"param", "local"}.isdisjoint(one.modifiers):
+        if not {"param", "local"}.isdisjoint(one.spaces):
             return max(self._mixed[key] for key in self._keys(one))
         address = self._address(one)
         mixed = max(self._mixed[key] for key in self._keys(one))
@@ -182,7 +180,7 @@ class _Spread:
     def _store(self, one, under):
         """Notes that what lies in memory is in any order."""
         value = self._of(registers_in(operand for operand in one.operands if not _is_address(operand)))
-        if not {"param", "local"}.isdisjoint(one.modifiers):
+        if not {"param", "local"}.isdisjoint(one.spaces):
             how = max(value, under)
         else:
             how = max(value, under, self._address(one))
@@ -195,7 +193,7 @@ class _Spread:
     def _keys(self, one, store=False):
         """Where a load may find what a store has left: under the names of the variables and parameters that the address is
         made of; of one that is made of none a store is found by all, and a load finds all."""
-        if not {"param", "local"}.isdisjoint(one.modifiers):
+        if not {"param", "local"}.isdisjoint(one.spaces):
             entry = any(operand.base.name in self._parameters for operand in _addresses(one)
                         if isinstance(operand.base, syntax.Symbol))
             return ["parameters"] if entry else ["own"]
@@ -228,7 +226,7 @@ def accesses(function: syntax.Function) -> list[tuple[syntax.Instruction, set[in
     names, roots = [variable.name for variable in function.parameters], Roots(body)
     found = []
     for one in body:
-        if one.opcode in ("ld", "ldu", "st", "atom", "red") and _ELSEWHERE.isdisjoint(one.modifiers):
+        if one.opcode in ("ld", "ldu", "st", "atom", "red") and one.spaces in ((), ("global",)):
             at = {name for operand in one.operands if isinstance(operand, syntax.Address) for name in roots.of(operand)}
             found.append((one, {names.index(name) for name in at if name in names}))
     return found
@@ -254,7 +252,7 @@ class Roots:
             elif isinstance(operand, syntax.Register) and operand.name not in seen:
                 seen.add(operand.name)
                 for one in self._makers[operand.name]:
-                    if one.opcode == "ld" and "param" in one.modifiers:
+                    if one.opcode == "ld" and "param" in one.spaces:
                         todo += [part.base for part in _addresses(one)]
                     elif one.opcode in ("mov", "cvta", "cvt", "selp", *FORMS):
                         todo += [part for part in one.operands[1:] if isinstance(part, syntax.Register | syntax.Symbol)]

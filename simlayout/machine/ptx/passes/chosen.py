@@ -87,7 +87,7 @@ class _Choices:
         self._stay = stay.union(*wholes.within.values())
         body = instructions(function.body)
         reads = Counter(name for one in body for name in registers_read(one))
-        self._constants = {name for one in body if one.opcode == "ld" and "param" in one.modifiers
+        self._constants = {name for one in body if one.opcode == "ld" and "param" in one.spaces
                            for name in defined(one) if reads[name] == 1}
 
     def load(self, block, at):

@@ -164,7 +164,7 @@ class _Sums:
             return False
         if made.opcode == "ld":
             plain = isinstance(getattr(made.operands[1], "base", None), syntax.Symbol)
-            return plain and ("const" in made.modifiers or self._entry and "param" in made.modifiers)
+            return plain and ("const" in made.spaces or self._entry and "param" in made.spaces)
         passes = made.opcode in ("mov", "neg", "abs") and len(made.operands) == 2
         return passes and self._constant(made.operands[1], deep - 1)
 

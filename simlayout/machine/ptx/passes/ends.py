@@ -127,7 +127,7 @@ def _may_change(statement):
     if _is_label(statement) or statement.opcode in _ENDS:
         return False
     if statement.opcode in _STORES and "release" not in statement.modifiers:
-        return not any(one.startswith("shared") for one in statement.modifiers)
+        return not statement.names_shared
     return keeps_ahead(statement)
 
 
@@ -244,7 +244,7 @@ def _lasts(lines, at):
     if statement.opcode == "ld" and not any(lines.reads[name] for name in defined(statement)):
         return 0
     if statement.opcode in ("ld", "ldmatrix"):
-        return _SHARED if is_shared_load(statement) else 0 if "param" in statement.modifiers else _GLOBAL
+        return _SHARED if is_shared_load(statement) else 0 if "param" in statement.spaces else _GLOBAL
     if statement.opcode in _SCALED and "f32" in statement.modifiers and "ftz" not in statement.modifiers:
         return _LASTS["ex2"] + _SCALING
     return _LASTS.get(statement.opcode, _DOUBLE if "f64" in statement.modifiers else _OTHER)

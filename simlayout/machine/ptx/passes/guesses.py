@@ -45,7 +45,7 @@ def guesses(function: syntax.Function, known: Known, functions: Mapping[str, syn
 
 def _gives(statement, results):
     """Whether it stores to one of some results of a function."""
-    stores = isinstance(statement, syntax.Instruction) and statement.opcode == "st" and "param" in statement.modifiers
+    stores = isinstance(statement, syntax.Instruction) and statement.opcode == "st" and "param" in statement.spaces
     return stores and getattr(getattr(statement.operands[0], "base", None), "name", "") in results
 
 
@@ -55,7 +55,7 @@ def _swaps(statement):
 
 def _may_be_one(statement):
     return (isinstance(statement, syntax.Instruction) and statement.opcode == "ld" and statement.guard is None
-            and {*STRONG, "param", "const", "local"}.isdisjoint(statement.modifiers)
+            and STRONG.isdisjoint(statement.modifiers) and {"param", "const", "local"}.isdisjoint(statement.spaces)
             and isinstance(statement.operands[0], syntax.Register) and isinstance(statement.operands[1], syntax.Address))
 
 
@@ -158,7 +158,7 @@ class _Calls:
 
 def _is_param(statement):
     """Whether it moves a number to what a call passes, or from what it takes, or so of the function's own."""
-    return statement.opcode in ("ld", "st") and "param" in statement.modifiers
+    return statement.opcode in ("ld", "st") and "param" in statement.spaces
 
 
 def _names(operands):

@@ -33,7 +33,7 @@ def idle(function: syntax.Function) -> dict[int, tuple[syntax.Register | syntax.
                 writes[name].append(at)
     loops, found = _loops(body), {}
     for at, one in enumerate(body):
-        if isinstance(one, syntax.Instruction) and one.opcode == "ld" and "global" in one.modifiers:
+        if isinstance(one, syntax.Instruction) and one.opcode == "ld" and "global" in one.spaces:
             guard = _guard(one, body, reads)
             ahead = min([at, *(begin for begin, end in loops if begin < at < end)])
             parts = () if guard is None else _parts(guard, body, writes)

@@ -217,7 +217,7 @@ class Known:
 
     def _uniform_made(self, made):
         if made.opcode == "ld":
-            return "param" in made.modifiers
+            return "param" in made.spaces
         return made.opcode in _MOVES and all(self.uniform(one) for one in made.operands[1:])
 
     def rounded(self, operand) -> str | None:

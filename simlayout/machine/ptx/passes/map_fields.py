@@ -73,8 +73,7 @@ def map_fields(body: Statements) -> dict[int, list[Access]]:
 
 def _is_field(statement):
     """Whether it is a tensormap.replace of shared memory."""
-    return (statement.opcode == "tensormap" and statement.modifiers[0] == "replace"
-            and any(modifier.startswith("shared") for modifier in statement.modifiers))
+    return statement.opcode == "tensormap" and statement.modifiers[0] == "replace" and statement.names_shared
 
 
 def _changes(statement, place):

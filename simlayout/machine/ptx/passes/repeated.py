@@ -111,7 +111,7 @@ class Repeated:
         """Whether ptxas unrolls the loop. alike: whether all lanes take a branch alike."""
         size = size_in(self._every, self._end, self._live)
         shared = sum(map(is_shared_load, self._every))
-        global_loads = any(one.opcode == "ld" and "global" in one.modifiers for one in self._every)
+        global_loads = any(one.opcode == "ld" and "global" in one.spaces for one in self._every)
         most = max(_MOST_GLOBAL if global_loads else _MOST, min(_MOST + _EACH * shared, _MOST_SHARED))
         opcodes, branch = {one.opcode for one in self._every}, self._end.branch
         if self._way is None or size > most or self._branches and not opcodes.isdisjoint(_BARRIERS):
@@ -129,7 +129,7 @@ class Repeated:
                 break
             operand = made.operands[1]
         return isinstance(operand, syntax.Integer) or (
-            made is not None and made.opcode == "ld" and "param" in made.modifiers and self._flow.function.entry)
+            made is not None and made.opcode == "ld" and "param" in made.spaces and self._flow.function.entry)
 
     def in_fours(self) -> Statements:
         """The statements of a number of rounds that only the launch tells."""

@@ -55,7 +55,7 @@ def _places(body):
 
 def _access(statement):
     """((opcode, base register, guard), offset, bytes) of a plain load or store of global memory; else None."""
-    if statement.opcode not in ("ld", "st") or "global" not in statement.modifiers or len(statement.operands) < 2:
+    if statement.opcode not in ("ld", "st") or "global" not in statement.spaces or len(statement.operands) < 2:
         return None
     address = statement.operands[statement.opcode == "ld"]
     if not isinstance(address, syntax.Address) or not isinstance(address.base, syntax.Register):

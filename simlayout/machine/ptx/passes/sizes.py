@@ -67,7 +67,7 @@ def _alone(statement):
     if opcode in _QUOTIENT and last[0] != "f":
         return _QUOTIENT[opcode]
     if opcode in ("atom", "red"):
-        plain = {"exch", "cas"} & {*modifiers} or "global" in modifiers and "add" in modifiers and last[0] == "f"
+        plain = {"exch", "cas"} & {*modifiers} or "global" in statement.spaces and "add" in modifiers and last[0] == "f"
         return 1 if plain else _ATOMIC
     if opcode == "ld" and last[1:] in ("8", "16"):
         return 2

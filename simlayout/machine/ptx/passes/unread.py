@@ -15,7 +15,7 @@ from simlayout.machine.ptx.passes.def_use import (
 from simlayout.machine.ptx.passes.known import Known
 
 NOTE = "load whose result nothing needs: ptxas leaves it out, and it counts nothing"
-_PARAMETERS = {"param"}
+_PARAMETERS = "param"
 """The space of which nothing is left out, and no note said: to read a parameter, as the result of a call, costs nothing."""
 
 
@@ -53,7 +53,7 @@ def loads_read_by_nothing(function: syntax.Function, named: Set[str]) -> set[int
 def _loads(body, kept):
     """Loads that have none of some modifiers, but of parameters."""
     return [one for one in instructions(body)
-            if one.opcode in LOADS and (kept | _PARAMETERS).isdisjoint(each.partition("::")[0] for each in one.modifiers)
+            if one.opcode in LOADS and kept.isdisjoint(one.modifiers) and _PARAMETERS not in one.spaces
             or one.opcode == "wmma" and "load" in one.modifiers]
 
 
