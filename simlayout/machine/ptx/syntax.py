@@ -148,6 +148,10 @@ READS_ALL = {"st", "red", "bra", "brx", "bar", "barrier", "call", "cp", "membar"
              "stmatrix", "wgmma", "ret", "exit", "discard", "applypriority", "wmma", "nanosleep"}
 """Opcodes whose first operand is no destination, or not that alone; of all others it is."""
 
+CARRY = "the carry flag"
+"""What `reads` and `writes` call CC.CF, which .cc writes (PTX ISA 9.7.2): a name that no register can have."""
+
+_READ_CARRY = {"addc", "subc", "madc"}
 _NO_RESULT = Address | TensorAddress | Negated | Part
 
 
@@ -196,7 +200,7 @@ class Instruction:
 
     @cached_property
     def reads(self) -> tuple[str, ...]:
-        """Names of the registers that it reads.
+        """Names of the registers that it reads, CARRY among them.
 
         >>> a, b, c = (Register(name, "b32") for name in ("%a", "%b", "%c"))
         >>> add = Instruction("add", ("s32",), (a, b, c), None, 1, 1, None, "")
@@ -205,13 +209,15 @@ class Instruction:
         """
         first, rest = self.operands[:1], self.operands[1:]
         reads = self.opcode in READS_ALL or any(isinstance(one, Address | TensorAddress) for one in first)
-        return tuple(names_in((self.guard, *rest, *(first if reads else ())), Register))
+        found = names_in((self.guard, *rest, *(first if reads else ())), Register)
+        return (*found, CARRY) if self.opcode in _READ_CARRY else tuple(found)
 
     @cached_property
     def may_write(self) -> tuple[str, ...]:
         """Names of the registers in the place of a destination, also where the opcode may only read them."""
         first = self.operands[:1]
-        return () if not first or isinstance(first[0], _NO_RESULT) else tuple(names_in(first, Register))
+        found = [] if not first or isinstance(first[0], _NO_RESULT) else names_in(first, Register)
+        return (*found, CARRY) if "cc" in self.modifiers else tuple(found)
 
     @cached_property
     def writes(self) -> tuple[str, ...]:

@@ -40,7 +40,7 @@ class Pointers:
         names, made = list(defined(instruction)), self._made(instruction)
         if not names or made is None:
             return False
-        if made and len(names) > 1 and instruction.opcode != "shfl":
+        if made and isinstance(instruction.operands[0], syntax.Vector):
             made = _UNKNOWN                              # parts of a pointer
         before = [self._what.get(name) for name in names]
         self._what |= {name: made if old is None else _either(old, made) for name, old in zip(names, before)}

@@ -29,7 +29,6 @@ _ATOMIC = {"atom", "red"}
 _ACCESSES = _ATOMIC | {"ld", "st", "ldmatrix", "stmatrix", "cp"}
 _STORES = _ATOMIC | {"st"}
 _ENDS = {"bra", "ret", "exit"}
-_CARRY = {"addc", "subc", "madc"}
 
 
 def keeps_ahead(statement: syntax.Instruction | syntax.Label) -> bool:
@@ -159,8 +158,8 @@ def _may_move(lines, statement):
     if statement.opcode == "ld":
         plain = is_shared_load(statement) and STRONG.isdisjoint(statement.modifiers)
         return plain and not _has_uniform_register(lines, lines.known.place(statement.operands[1]).base)
-    computes = statement.opcode in ("bra", "mov", "cvta") or statement.opcode in FORMS and statement.opcode not in _CARRY
-    return computes and not becomes_branches(statement, False) and "cc" not in statement.modifiers
+    computes = statement.opcode in ("bra", "mov", "cvta", *FORMS) and not becomes_branches(statement, False)
+    return computes and syntax.CARRY not in (*registers_read(statement), *defined(statement))
 
 
 def _needed_ahead(lines, statements):

@@ -20,7 +20,6 @@ _ROUNDS = {"add", "sub", "fma", "mul", "div", "max", "min", "sqrt", "rsqrt", "rc
 _EXCHANGES = {"mov", "cvta", "mapa", "getctarank", "isspacep", "shfl", "vote", "match", "redux", "activemask"}
 _MATRICES = {"movmatrix", "mma"}
 _CALLED = {"div", "rcp", "sqrt", "rsqrt"}
-_CARRY, _TAKE_CARRY = ("the carry",), {"addc", "subc", "madc"}
 _FLOATS = {"f16", "f16x2", "bf16", "bf16x2", "f32", "f64"}
 _DEEPEST = 100
 """Definitions that are followed from one operand to the next."""
@@ -122,14 +121,14 @@ class Known:
             if self.never(instruction.guard):
                 continue
             if _only_computes(instruction):
-                for name in (*may_define(instruction), *_CARRY[:"cc" in instruction.modifiers]):
+                for name in may_define(instruction):
                     computes[name].append(instruction)
             else:
                 todo.append(instruction)
         todo += [instruction for name in read for instruction in computes.pop(name, ())]
         while todo:
             one = todo.pop()
-            new = {*registers_read(one), *_CARRY[:one.opcode in _TAKE_CARRY]} - read
+            new = {*registers_read(one)} - read
             read |= new
             todo += [instruction for name in new for instruction in computes.pop(name, ())]
         return read

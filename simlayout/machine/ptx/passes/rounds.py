@@ -116,7 +116,8 @@ class Rounds:
             self._accessed(plain.address, number)
         to = statement.operands[0] if statement.operands else None
         computes = statement.opcode in _COMPUTES or statement.opcode in ("mov", "cvta") and len(statement.operands) == 2
-        if not computes or statement.guard is not None or not isinstance(to, syntax.Register) or to.name in self._inside:
+        alone = isinstance(to, syntax.Register) and defined(statement) == (to.name,)
+        if not computes or statement.guard is not None or not alone or to.name in self._inside:
             return [statement]
         value = _computed(statement, [self.number(one) for one in statement.operands[1:]])
         if value is not None and statement.opcode in _LATE and width_of(to.type) == 64:
@@ -146,7 +147,7 @@ class Rounds:
             return None
         numbers = [self.number(one) for one in sources]
         parts = [self._parts(one) if number is None else (None, number) for one, number in zip(sources, numbers)]
-        whole = width_of(type) == bits and {"wide", "hi", "sat", "cc"}.isdisjoint(modifiers)
+        whole = width_of(type) == bits and {"wide", "hi", "sat"}.isdisjoint(modifiers)
         if opcode == "mov" and whole and isinstance(sources[0], syntax.Register):
             return parts[0]
         if opcode in ("add", "sub") and whole and numbers[1] is not None:

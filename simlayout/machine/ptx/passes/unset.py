@@ -9,7 +9,7 @@ only carried.
 from dataclasses import replace
 
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.passes.def_use import may_define, registers_in, registers_read
+from simlayout.machine.ptx.passes.def_use import may_define, registers_in
 from simlayout.machine.ptx.passes.flow import Flow
 
 HELD = syntax.Special("what nothing has written")
@@ -85,9 +85,8 @@ class _Bits:
 
 def _reads(one):
     """What an instruction reads, but for a destination that it may only write, as that of wmma."""
-    if one.opcode in ("wgmma", "st", "red", "call") or not may_define(one):
-        return registers_read(one)
-    return registers_in((one.guard, *one.operands[1:]))
+    reads = one.opcode in ("wgmma", "st", "red", "call") or not may_define(one)
+    return registers_in((one.guard, *one.operands[not reads:]))
 
 
 def _register(one, name):
