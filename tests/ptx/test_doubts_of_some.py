@@ -6,12 +6,14 @@ import pytest
 pytest.importorskip("numba")
 
 from hypothesis import strategies as st
+from ptx_texts import module
 from steps_of_launches import in_one_step
 from test_doubts import HEAD, programs
 from tiers import given_few
 
 import simlayout.machine.ptx.compiled.loop  # noqa: F401  (at hand from the first launch on)
 from simlayout.errors import HazardError, MachineError
+from simlayout.machine.hazards.global_access import Access
 from simlayout.machine.ptx import told as closer
 from simlayout.ptx import load
 
@@ -167,3 +169,14 @@ def test_stores_of_one_value_in_the_first_cta_and_of_several_in_another_are_left
     trace = launched((HEAD + SAME_IN_MOST).replace(".address_size 64\n", '.address_size 64\n.file 1 "k.cu"\n'), 64)
     assert not _of_some(trace)
     assert {hazard.second.cta for hazard in trace.hazards if {line for _, line in hazard.lines} == {10}} == {(13, 0, 0)}
+
+
+def test_a_race_of_ctas_that_is_told_already_is_counted_and_not_looked_at(monkeypatch):
+    looked, pairs = [], Access._pairs
+    monkeypatch.setattr(Access, "_pairs", lambda *of: looked.append(of) or pairs(*of))
+    body = """ld.param.u64 %rd1, [kernel_param_0]; mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; mad.lo.u32 %r3, %r2, 7, %r1;
+rem.u32 %r3, %r3, 50; mul.wide.u32 %rd2, %r3, 4; add.u64 %rd1, %rd1, %rd2;
+ld.global.u32 %r4, [%rd1]; add.u32 %r4, %r4, 1; st.global.u32 [%rd1], %r4; ret;"""
+    trace = load(module(body, ["u64"])).entry().run(16, 32, np.zeros(64, np.uint32), hazards="report")
+    told = sum(one.count for one in trace.hazards)
+    assert told > 200 and len(looked) < told / 2          # those of a CTA's own load and store, which are in order

@@ -6,6 +6,7 @@ CTAs did that have ended.
 """
 
 from dataclasses import replace
+from functools import partial
 from math import gcd
 from typing import NamedTuple
 
@@ -33,6 +34,7 @@ def conflict(one, other):
     return bool((one | other) & WRITES) and not (one & other & STRONG and not (one ^ other) & ASYNC)
 
 
+EVERYTHING = object()
 _EVERY = np.arange(LANES)
 _UNCOVERED = (np.empty(0, np.int64),) * 3
 
@@ -111,6 +113,23 @@ def covers(one, other):
 def alike(one, other):
     """Whether the same lanes touch the same bytes in two Accesses."""
     return one.unit == other.unit and np.array_equal(one.rows, other.rows) and np.array_equal(one.lanes, other.lanes)
+
+
+class Unordered:
+    """What of an Access does not happen before another one. every: whether it is all that the two share; find: gives what
+    `pairs` keeps."""
+
+    __slots__ = ("every", "_find", "_found")
+
+    def __init__(self, find, every=True):
+        self.every, self._find, self._found = every, find, None
+
+    @property
+    def pairs(self):
+        """(bytes, lanes of the one, lanes of the other), int64 [n] each."""
+        if self._found is None:
+            self._found = self._find()
+        return self._found
 
 
 class Access:
@@ -196,31 +215,41 @@ class Access:
         return self.rows[index] * self.unit + byte, self.lanes[index]
 
     def unordered(self, after, where, clocks, released=None):
-        """What of this does not happen before another Access: (bytes, lanes of this one, lanes of that one), int64 [n] each,
-        or None. where: only in these bytes of that one, see `at`.
+        """What of this does not happen before another Access, an Unordered, or None. where: only in these bytes of that one,
+        see `at`.
 
         clocks: of now, where `after` happens now; None where it is long past: then only what surely came before does.
         released: the Released of this one's group, where that is another one.
         """
-        if self.group != after.group:
-            bytes, mine, theirs = self._pairs(after, where)
-            if released is None:
-                return bytes, mine, theirs
-            bad = ~_known_to(clocks, after.warp, self.ended(released))[theirs, mine]
-            return (bytes[bad], mine[bad], theirs[bad]) if bad.any() else None
-        if self.agent is not None:
-            return self._under_way(after, where, clocks)
-        one, other, epoch = self.warp, after.warp, self.epoch
-        if epoch is None:
-            return self._pairs(after, where)
-        if self.surely_before(after) or clocks is not None and clocks.warps_ordered(one, epoch, other):
+        disorder = self._disorder(after, clocks, released)
+        if disorder is None:
             return None
+        if disorder is EVERYTHING:
+            return Unordered(partial(self._pairs, after, where))
         bytes, mine, theirs = self._pairs(after, where)
+        bad = disorder(mine, theirs)
+        return Unordered(lambda: (bytes[bad], mine[bad], theirs[bad]), bool(bad.all())) if bad.any() else None
+
+    def _disorder(self, after, clocks, released):
+        """None where all of this happens before another Access, EVERYTHING where nothing does; else what tells of lanes of
+        this one and that one, int64 [n] each, in which it does not."""
+        one, other = LANES * self.warp, LANES * after.warp
+        if self.group != after.group:
+            if released is None:
+                return EVERYTHING
+            known = _known_to(clocks, after.warp, self.ended(released))
+            return lambda mine, theirs: ~known[theirs, mine]
+        if self.agent is not None:
+            if self.number is None or clocks is None:
+                return EVERYTHING
+            return lambda mine, theirs: ~clocks.knows(other + theirs, self.agent.engine, self.number)
+        if self.epoch is None:
+            return EVERYTHING
+        if self.surely_before(after) or clocks is not None and clocks.warps_ordered(self.warp, self.epoch, after.warp):
+            return None
         if clocks is None:
-            bad = (mine != theirs) | (one != other) | self._goes_on(after)
-        else:
-            bad = ~clocks.ordered(LANES * one + mine, epoch, LANES * other + theirs)
-        return (bytes[bad], mine[bad], theirs[bad]) if bad.any() else None
+            return lambda mine, theirs: (mine != theirs) | (one != other) | self._goes_on(after)
+        return lambda mine, theirs: ~clocks.ordered(one + mine, self.epoch, other + theirs)
 
     def surely_before(self, after):
         """Whether this happens before another Access, as far as is seen at once: a barrier of all, or the same lanes."""
@@ -244,13 +273,6 @@ class Access:
         bytes, lanes = after.at(where)
         which, mine = self.on(bytes)
         return bytes[which], mine, lanes[which]
-
-    def _under_way(self, after, where, clocks):
-        bytes, mine, theirs = self._pairs(after, where)
-        if self.number is None or clocks is None:
-            return bytes, mine, theirs
-        bad = ~clocks.knows(LANES * after.warp + theirs, self.agent.engine, self.number)
-        return (bytes[bad], mine[bad], theirs[bad]) if bad.any() else None
 
     def _by_the_same_lanes(self, other):
         """Whether it surely is one lane that touches each byte in both."""

@@ -43,12 +43,14 @@ class Known(NamedTuple):
 class Now(NamedTuple):
     """When an Access comes. group: the serial number of the clocks of those who run now; clocks: theirs, None for a read of
     before now; released: {group: its Released}, see `releases`; tell: called with what a HazardLog is told, and an
-    Allocation after the bytes; flag: called with an Access, its lane, and lanes that come now, as `flag_behind`."""
+    Allocation after the bytes; again: with what `HazardLog.again` is, and an Allocation; flag: called with an Access, its
+    lane, and lanes that come now, as `flag_behind`."""
 
     group: int
     clocks: object
     released: dict
     tell: object
+    again: object
     flag: object
 
 
@@ -86,7 +88,7 @@ class Comparison:
             self._check_cache(before)
         elif counted(before, after, self._known.present, self._where, self._now.clocks):
             pairs = None
-        elif not self._race(before, *pairs) and before.agent is not after.agent:
+        elif not self._race(before, pairs) and before.agent is not after.agent:
             self.equal = True                            # bulk stores of two threads, which both are to be ordered yet
             return STAYS
         if after.grain is not None:
@@ -104,7 +106,7 @@ class Comparison:
         if before.again(self._after) or self._is_past(before) and self._is_repeated(before):
             return GONE
         if self._is_past(before) and self._is_one_too_many(before):
-            self._race(before, *pairs)                   # which is not known to be clean once it is forgotten
+            self._race(before, pairs)                   # which is not known to be clean once it is forgotten
             return GONE
         return self._in_bytes_of(pairs, STAYS, GONE)
 
@@ -113,7 +115,7 @@ class Comparison:
         pairs = self._unordered(before)
         if pairs is None:
             return BENEATH
-        self._race(before, *pairs)
+        self._race(before, pairs)
         return self._in_bytes_of(pairs, GONE, BENEATH)
 
     def _replaced(self, before):
@@ -131,12 +133,14 @@ class Comparison:
         return self._in_bytes_of(pairs, STAYS, GONE)
 
     def _unordered(self, before):
-        """What of an Access does not happen before the new one: pairs, see `Access.unordered`."""
+        """What of an Access does not happen before the new one: see `Access.unordered`."""
         return before.unordered(self._after, self._where, self._now.clocks, self._released(before))
 
     def _in_bytes_of(self, pairs, there, elsewhere):
-        """`there` for the bytes of pairs, `elsewhere` for others."""
-        found = np.isin(self._after.at(self._where)[0], pairs[0])
+        """`there` for the bytes of an Unordered, `elsewhere` for others."""
+        if pairs.every:                                  # an Access that is compared touches all of these bytes
+            return there
+        found = np.isin(self._after.at(self._where)[0], pairs.pairs[0])
         return there if found.all() else np.where(found, there, elsewhere)
 
     # ---- accesses by CTAs that have ended --------------------------------------------------------------------------
@@ -177,9 +181,14 @@ class Comparison:
 
     # ---- what is wrong ---------------------------------------------------------------------------------------------
 
-    def _race(self, before, bytes, mine, theirs):
-        """Tells of Accesses that nothing orders; returns whether they race: bulk stores of the same do not."""
-        after, differs = self._after, before.differs(self._after, bytes)
+    def _race(self, before, pairs):
+        """Tells of Accesses that nothing orders; returns whether they race: bulk stores of the same do not. pairs: of these,
+        an Unordered. What is told already is counted, and no more is looked for."""
+        after, alike = self._after, None not in (before.stored, self._after.stored)
+        if not alike and self._now.again("global race", before.place, after.place, after.allocation):
+            return True
+        bytes, mine, theirs = pairs.pairs
+        differs = before.differs(after, bytes)
         if not differs.any():
             return False
         bytes, mine, theirs = bytes[differs], mine[differs], theirs[differs]

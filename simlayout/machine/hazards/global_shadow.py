@@ -154,7 +154,7 @@ class GlobalShadow:
     def _after(self, before, access, clocks, same):
         """The numbers of bytes that had numbers `before`, uint32 [rows, unit], when an Access has come."""
         after, numbers, made = np.zeros_like(before), np.unique(before).tolist(), {}
-        now, equal = Now(self._group, clocks, self._released, self._tell, self._flag), False
+        now, equal = Now(self._group, clocks, self._released, self._tell, self._again, self._flag), False
         for number in numbers:
             known, where = self._known[number], None if len(numbers) == 1 else before == number
             carefully = _is_due(len(known.present))
@@ -206,6 +206,9 @@ class GlobalShadow:
 
     def _flag(self, before, lane, lanes):
         return self._launch.running.flag_behind(before.group, LANES * before.warp + lane, before.epoch, lanes)
+
+    def _again(self, kind, first, second, allocation):
+        return self._launch.log.again(kind, first, second, allocation.told)
 
     def _tell(self, kind, first, second, bytes, allocation, **words):
         self._launch.log.add(kind, first, second, bytes - allocation.origin, allocation.told, **words)

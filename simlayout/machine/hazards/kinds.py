@@ -1,5 +1,6 @@
 """What a kernel may not do although it runs: the kinds of hazards, and how one is told."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from os import getcwd
 from os.path import basename, isabs, join
@@ -208,6 +209,12 @@ def _told(kind, first, second, flag=None):
     return sentence, fix
 
 
+def _key(kind, first, second):
+    """What hazards have in common that are counted as one."""
+    places = [(p.file, p.line, p.callers) for p in (first, second) if p is not None]
+    return kind, *(sorted(places) if kind == "write after write" else places)            # that has no order
+
+
 def _pair(fault):
     """What two places do, in any order, where one of them is an atomic of shared memory; None of other Hazards."""
     if fault.kind not in ORDERED - {"lane race"}:
@@ -299,26 +306,34 @@ class HazardLog:
     def __init__(self, mode, python=None):
         check_mode(mode)
         self.mode, self._python, self.aside = mode, python, None
-        self._found, self._put_aside, self._missed = {}, {}, {}
+        self._found: dict[tuple, Hazard] = {}
+        self._put_aside: dict[tuple, Hazard] = {}
+        self._missed: dict[tuple, tuple] = {}
 
     def add(self, kind, first, second, bytes=(), memory=in_shared, flag=None, **words):
         """Takes what `hazard` takes, gives the advice in the words of its file, raises the Hazard as a HazardError unless
         the mode is "report". One that is known is only counted: a loop without a barrier has thousands."""
-        apart = self.aside is not None and self.aside(kind, memory)
-        found = self._put_aside if apart else self._found
-        places = [(p.file, p.line, p.callers) for p in (first, second) if p is not None]
-        key = kind, *(sorted(places) if kind == "write after write" else places)     # that has no order
-        if key in found:
-            found[key] = replace(found[key], count=found[key].count + 1)
+        if self.again(kind, first, second, memory):
             return
         if "of" in words:                                # what is left, and what asks for more of it
             words["of"] = worded(words["of"], second.file, self._python)
         fault = hazard(kind, first, second, bytes, memory, flag, **words)
         _, advice = _told(kind, first, second, flag)
         fault = replace(fault, text=fault.text.removesuffix(advice) + self._own(advice, second))
-        if self.mode == "raise" and not apart:
+        found = self._kept(kind, memory)
+        if self.mode == "raise" and found is self._found:
             raise error(fault)
-        found[key] = fault
+        found[_key(kind, first, second)] = fault
+
+    def again(self, kind: str, first: Place | None, second: Place, memory: Callable[..., str] = in_shared) -> bool:
+        """Whether such a hazard is known: then it is counted."""
+        found, key = self._kept(kind, memory), _key(kind, first, second)
+        if key in found:
+            found[key] = replace(found[key], count=found[key].count + 1)
+        return key in found
+
+    def _kept(self, kind, memory):
+        return self._put_aside if self.aside is not None and self.aside(kind, memory) else self._found
 
     @property
     def reports(self):

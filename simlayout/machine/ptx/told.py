@@ -36,6 +36,16 @@ class UntilTold(HazardLog):
     def add(self, kind, first, second, *which, **words):
         """As of HazardLog."""
         super().add(kind, first, second, *which, **words)
+        self._has_told(first, second)
+
+    def again(self, kind, first, second, *memory):
+        """As of HazardLog."""
+        known = super().again(kind, first, second, *memory)
+        if known:
+            self._has_told(first, second)
+        return known
+
+    def _has_told(self, first, second):
         self.left -= {(place.file, place.line, place.callers) for place in (first, second) if place is not None}
         if not self.left:
             executed = self._program.executed.sum()
