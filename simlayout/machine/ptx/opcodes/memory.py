@@ -12,7 +12,7 @@ from simlayout.machine.hazards.touches import RELAXED
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.memory.local import Manner
 from simlayout.machine.ptx.opcodes.atoms import SCOPES, atomic
-from simlayout.machine.ptx.opcodes.groups import window
+from simlayout.machine.ptx.opcodes.groups import elements, window
 from simlayout.machine.ptx.opcodes.rows import Place, writer
 
 _ORDERS = {"weak", "relaxed", "acquire", "release", "volatile", "mmio"}
@@ -123,12 +123,14 @@ def load(instruction, names):
 
 
 def _used(target, form, names):
-    """(bytes of an element, those that something reads) of a vector that has others too: compilers make one load of three
-    neighbours by adding a fourth. None if all are read, or none."""
-    if not isinstance(target, syntax.Vector) or form.type == "b128":
+    """(bytes of a register of up to 32 bits, those that something reads) of a load that has others too: compilers make one
+    load of three neighbours by adding a fourth. None if all are read, or none."""
+    if form.type == "b128":
         return None
-    read = [i for i, element in enumerate(target.operands) if not names.known.unread(element)]
-    return None if len(read) in (0, form.count) else (form.bytes, read)
+    parts = 1 + (form.bytes == 8)
+    halves = [0 if names.known.unread(one) else names.known.halves(one) if parts > 1 else 1 for one in elements(target)]
+    read = [parts * i + half for i, one in enumerate(halves) for half in range(parts) if one >> half & 1]
+    return None if len(read) in (0, parts * form.count) else (form.bytes // parts, read)
 
 
 def _needed(load, names):

@@ -4,14 +4,16 @@ Seen in the SASS of ptxas 13.0 and 13.5: it joins accesses of one size, with one
 two parts, if it knows that the whole is aligned (`alignments`), and if nothing in between may touch shared memory: stores in
 a basic block, loads with one that is surely ahead of them (`loads_ahead`). Of a group of four it loads all when three are
 wanted; of two loads from one place it keeps one. A load of a vector is its elements that something reads: of `ld.v4` with
-two of them, it may make one of 8 bytes, or two of 4. Where the compiler ahead of it says which bytes are used
-(`used_bytes_mask`), and not all are, what it makes of several elements stays apart from other loads. Stores are joined if no
-other store comes between them, not even of the same base, but for those of their group of four. All are executed one by one
-here, but counted as what they become. A generic load of a vector becomes what it needs of pairs and single elements.
+two of them, it may make one of 8 bytes, or two of 4. A number of 64 bits that stays alone becomes the half of it that is
+needed, if the other one is not. Where the compiler ahead of it says which bytes are used (`used_bytes_mask`), and not all
+are, what it makes of several elements stays apart from other loads. Stores are joined if no other store comes between them,
+not even of the same base, but for those of their group of four. All are executed one by one here, but counted as what they
+become. A generic load of a vector becomes what it needs of pairs and single elements.
 """
 
-from collections.abc import Set
-from dataclasses import dataclass, replace
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, field, replace
 
 from simlayout.machine.arithmetic.carriers import WIDTHS
 from simlayout.machine.ptx import syntax
@@ -20,6 +22,7 @@ from simlayout.machine.ptx.passes.alignments import MOST_ZEROS, Alignments
 from simlayout.machine.ptx.passes.def_use import Statements, may_define
 from simlayout.machine.ptx.passes.flow import Flow
 from simlayout.machine.ptx.passes.loads_ahead import Ahead, kept_halves
+from simlayout.machine.ptx.passes.needed import BOTH, HIGH, LOW
 
 GROUPS = (4, 2)
 """How many parts a whole has, largest first."""
@@ -54,14 +57,17 @@ class Wholes:
     within: dict[int, set[int]]
 
 
-def joined(body: Statements, names, gone: Set[int]) -> Wholes:
-    """Of the statements of some Names' function. gone: ids of loads and stores that count nothing (`passes.unread`,
-    `passes.redundant`)."""
+def joined(body: Statements, names, unread: Set[int], redundant: Mapping[int, Set[int]]) -> Wholes:
+    """Of the statements of some Names' function. unread, redundant: which of them count nothing, as of the passes."""
+    gone, again = unread | redundant.keys(), defaultdict[int, list](list)
+    for statement in body:
+        for one in redundant.get(id(statement), ()):
+            again[one].append(statement)                 # reads what that has loaded
     body = tuple(statement for statement in body if id(statement) not in gone)
     wholes = Wholes(dict.fromkeys(gone, ()) | {id(s): made for s in body if (made := _narrowed(s, names))}, {})
     function = replace(names.function, body=body)
     halves = kept_halves(function)
-    every = {id(s): parts for s in body if (parts := _parts(s, names, halves)) is not None}
+    every = {id(s): parts for s in body if (parts := _parts(s, names, halves, again[id(s)])) is not None}
     if not every:
         return wholes
     aligned = Alignments(names)
@@ -76,7 +82,7 @@ def joined(body: Statements, names, gone: Set[int]) -> Wholes:
 class _Parts:
     """A load or store as what may be joined. size: bytes of a part; wanted: where they are, from its start on; total: bytes
     of all. base, offset: see `_place`. mask: of the bytes that are used, where it keeps the load apart from those with
-    another one; else 0."""
+    another one; else 0. halves: of numbers of 64 bits, as `_halves` has them."""
 
     statement: syntax.Instruction
     size: int
@@ -85,15 +91,16 @@ class _Parts:
     base: syntax.Register | None
     offset: int
     mask: int = 0
+    halves: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def store(self):
         return self.statement.opcode == "st"
 
 
-def _parts(statement, names, halves):
+def _parts(statement, names, halves, again):
     """The _Parts of a load or store of shared memory that may be joined or narrowed; else None. halves: as `kept_halves`
-    has them."""
+    has them; again: loads of the same that count nothing."""
     plain = plain_access(statement)
     if plain is None:
         return None
@@ -107,9 +114,24 @@ def _parts(statement, names, halves):
     narrow = len(wanted) * size < total                  # of a vector some elements alone are loaded
     if size not in PARTS or size == 2 and not (plain.store or narrow or id(statement) in halves):
         return None
-    if statement.guard is not None and not narrow:
+    halves = _halves(plain, offset, [one for one in map(plain_access, again) if one], names)
+    if statement.guard is not None and not narrow and not halves:
         return None
-    return _Parts(statement, size, tuple(wanted), total, base, offset, _apart(statement.used_bytes, size, wanted, total))
+    mask = _apart(statement.used_bytes, size, wanted, total)
+    return _Parts(statement, size, tuple(wanted), total, base, offset, mask, halves)
+
+
+def _halves(plain, offset, again, names):
+    """{where: the halves that something reads} of the numbers of 64 bits that a load loads, and some of the same place do,
+    where it is not both of all. offset: of its `_place`."""
+    if plain.size != 8 or plain.store:
+        return {}
+    found = Counter[int]()
+    for load in (plain, *again):
+        first = _place(load.address, names)[1] - offset
+        for i, one in enumerate(load.elements):
+            found[first + 8 * i] |= names.known.halves(one) if isinstance(one, syntax.Register) else 0
+    return found if {LOW, HIGH} & {*found.values()} else {}
 
 
 def _narrowed(statement, names):
@@ -238,11 +260,21 @@ class _Run:
         known = 1 << (MOST_ZEROS if base is None else aligned.of(base))
         made: list[list[Joined]] = [[] for _ in self.every]
         for start, nbytes, counts, numbers in self._wholes(known):
-            made[counts].append(Joined(nbytes, start - self.every[counts].offset))
+            made[counts].append(self._narrowed(Joined(nbytes, start - self.every[counts].offset), start, numbers))
             for number in numbers - {counts}:
                 wholes.within.setdefault(ids[number], set()).add(ids[counts])
         wholes.counts.update((one, tuple(of)) for one, of, parts in zip(ids, made, self.every)
                              if of != [Joined(parts.total, 0)])
+
+    def _narrowed(self, whole, start, numbers):
+        """A whole, or the half of it that something reads, if it is one number of 64 bits. start: where it is; numbers: of
+        the loads that it is made of."""
+        if whole.bytes != 8 or self.size != 8:
+            return whole
+        which = 0
+        for parts in map(self.every.__getitem__, numbers):
+            which |= parts.halves.get(start - parts.offset, BOTH)
+        return {LOW: Joined(4, whole.shift), HIGH: Joined(4, whole.shift + 4)}.get(which, whole)
 
     def _wholes(self, known):
         """(where it starts, its bytes, the number of what counts, the numbers of all that it is made of) of each whole, the

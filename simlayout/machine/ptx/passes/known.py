@@ -6,9 +6,8 @@ from collections.abc import Container
 from functools import cached_property
 
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.opcodes.lanes import FORMS
-from simlayout.machine.ptx.passes.accesses import LOADS, STAY
-from simlayout.machine.ptx.passes.def_use import defined, instructions, may_define, registers_read
+from simlayout.machine.ptx.passes.def_use import defined, instructions, may_define
+from simlayout.machine.ptx.passes.needed import needed
 
 _ALL = (1 << 64) - 1
 _MOVES = {"mov", "cvt", "cvta", "mapa", "add", "sub", "mul", "mad", "shl", "shr", "and", "or", "xor", "not", "neg", "min",
@@ -17,25 +16,9 @@ _MOVES = {"mov", "cvt", "cvta", "mapa", "add", "sub", "mul", "mad", "shl", "shr"
 _UNIFORM = ("%ctaid", "%nctaid", "%ntid", "%cluster", "%nsmid", "%gridid")
 """How the names of special registers begin that all lanes of a warp share."""
 _ROUNDS = {"add", "sub", "fma", "mul", "div", "max", "min", "sqrt", "rsqrt", "rcp", "ex2", "lg2", "neg", "abs", "cvt"}
-_EXCHANGES = {"mov", "cvta", "mapa", "getctarank", "isspacep", "shfl", "vote", "match", "redux", "activemask"}
-_MATRICES = {"movmatrix", "mma"}
-_CALLED = {"div", "rcp", "sqrt", "rsqrt"}
 _FLOATS = {"f16", "f16x2", "bf16", "bf16x2", "f32", "f64"}
 _DEEPEST = 100
 """Definitions that are followed from one operand to the next."""
-
-
-def _only_computes(instruction):
-    """Whether ptxas leaves an instruction out whose results nothing reads. Of rounded quotients and roots it may make calls,
-    which stay, and of rsqrt.approx.f64."""
-    opcode, modifiers = instruction.opcode, instruction.modifiers
-    if opcode in LOADS:
-        return STAY.isdisjoint(modifiers)
-    if opcode == "wmma":
-        return "store" not in modifiers[:1]
-    if opcode in _CALLED and modifiers[-1][0] == "f":
-        return not {"approx", "full"}.isdisjoint(modifiers) and modifiers != ("approx", "f64")
-    return opcode in _EXCHANGES | _MATRICES or opcode in FORMS
 
 
 class Known:
@@ -113,25 +96,8 @@ class Known:
         return _ALL
 
     @cached_property
-    def _read(self):
-        """Names of the registers that instructions read which do something, those that compute what such ones read, and the
-        results of the function."""
-        computes, todo, read = defaultdict(list), [], {one.name for one in self._returns}
-        for instruction in self._body:
-            if self.never(instruction.guard):
-                continue
-            if _only_computes(instruction):
-                for name in may_define(instruction):
-                    computes[name].append(instruction)
-            else:
-                todo.append(instruction)
-        todo += [instruction for name in read for instruction in computes.pop(name, ())]
-        while todo:
-            one = todo.pop()
-            new = {*registers_read(one)} - read
-            read |= new
-            todo += [instruction for name in new for instruction in computes.pop(name, ())]
-        return read
+    def _needed(self):
+        return needed([one for one in self._body if not self.never(one.guard)], [one.name for one in self._returns])
 
     def unread(self, operand) -> bool:
         """Whether no instruction reads a destination, but for those that compute what nothing reads.
@@ -143,7 +109,11 @@ class Known:
         >>> [Known(function).unread(s.operands[0]) for s in function.body[:3]]
         [True, True, False]
         """
-        return not isinstance(operand, syntax.Register) or operand.name not in self._read
+        return not isinstance(operand, syntax.Register) or not self.halves(operand)
+
+    def halves(self, operand: syntax.Register) -> int:
+        """Which halves of a register of 64 bits are read likewise, as of `needed`; of all others whether they are."""
+        return self._needed.get(operand.name, 0)
 
     def constant(self, operand) -> int | None:
         """The number that an operand is, if it plainly is one."""

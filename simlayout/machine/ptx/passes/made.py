@@ -43,11 +43,11 @@ def made(names) -> Made:
     unread = unread_loads(function.body, names.known)
     redundant = redundant_accesses(function, names.known, names.alike, unread)
     gone = unread | redundant.keys()
-    wholes = joined(function.body, names, gone)
+    wholes = joined(function.body, names, unread, redundant)
     holders = ChainMap(wholes.within, redundant)
     placed, guards = put_off(function, holders, names.known) if function.entry else (function.body, {})
     if list(placed) != list(function.body):
-        wholes = joined(apart(placed, guards), names, gone)
+        wholes = joined(apart(placed, guards), names, unread, redundant)
     counts = wholes.counts | dict.fromkeys(stored_again(function.body, names.known, wholes.counts), ())
     stay = gone.union(guards, *redundant.values())
     placed, under = chosen(replace(function, body=tuple(placed)), names.known, wholes, stay)
