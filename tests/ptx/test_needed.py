@@ -72,6 +72,7 @@ def test_what_is_in_a_half_that_nothing_needs_makes_no_difference(seed):
 LOW, HIGH = "cvt.u32.u64 %x1, %d0;", "mov.b64 {_, %x1}, %d0;"
 BECOME = {
     LOW: "LDS", HIGH: "LDS", "shr.u64 %d2, %d0, 40; cvt.u32.u64 %x1, %d2;": "LDS",
+    "mov.u32 %x1, 0; st.global.u32 [%rd1+40], %d0;": "LDS",
     "shr.u64 %d2, %d0, 3; cvt.u32.u64 %x1, %d2;": "LDS.64",
     "mad.lo.u64 %d2, %d0, %d0, 7; cvt.u32.u64 %x1, %d2;": "LDS",
     "mad.lo.u64 %d2, %d0, %d0, 7; mov.b64 {_, %x1}, %d2;": "LDS.64",

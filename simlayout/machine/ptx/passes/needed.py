@@ -62,10 +62,10 @@ def needed(body: Iterable[syntax.Instruction], results: Iterable[str]) -> dict[s
         for name in may_define(instruction):
             computes[name].append(instruction)
     need((name, BOTH) for name in results)
-    need((name, BOTH) for instruction in does for name in registers_read(instruction))
+    need(pair for instruction in does for pair in _named(instruction, _of_store(instruction)))
     while todo:
         one = todo.pop()
-        need(_sources(one, found))
+        need(_named(one, _of_sources(one, found)))
     return found
 
 
@@ -82,9 +82,8 @@ def _only_computes(instruction):
     return opcode in _EXCHANGES | _MATRICES or opcode in FORMS
 
 
-def _sources(one, found) -> Iterator[tuple[str, int]]:
-    """(register, which halves of it) that an instruction needs for those of its results that are."""
-    halves = _of_sources(one, found)
+def _named(one, halves: list[tuple[Any, int]] | None) -> Iterator[tuple[str, int]]:
+    """(register, which halves of it) that an instruction reads. halves: of its operands, None if all of all."""
     if halves is None:
         yield from ((name, BOTH) for name in registers_read(one))
         return
@@ -92,8 +91,18 @@ def _sources(one, found) -> Iterator[tuple[str, int]]:
         yield from ((name, which) for name in registers_in((operand,)) if which)
 
 
+def _of_store(one) -> list[tuple[Any, int]] | None:
+    """[(an operand, which halves are read)] of a store of 32 bits or less, which may be those of a wider register; else
+    None."""
+    if one.opcode != "st" or syntax.BITS.get(one.modifiers[-1], 64) > 32:
+        return None
+    address, *values = one.operands
+    return [(address, BOTH), *((value, LOW) for value in values)]
+
+
 def _of_sources(one, found) -> list[tuple[Any, int]] | None:
-    """[(an operand that is read, which halves of it)]; None if all of all are."""
+    """[(an operand, which halves of it)] that an instruction reads for those of its results that are needed; None if all of
+    all."""
     (*others, type), (to, *sources) = one.modifiers or ("",), one.operands or (None,)
     which = 0
     for part, half in _parts(to):
