@@ -36,3 +36,9 @@ def test_long_chains_and_doubled_sums_end_at_once():
 def test_a_shift_by_any_number_is_looked_at(by, bits):
     found = known(f"mov.u64 %rd1, 3; shl.b64 %rd2, %rd1, {by};")
     assert found.bits(syntax.Register("%rd2", "b64")) == bits
+
+
+def test_what_only_computes_what_nothing_reads_is_unread():
+    lines = "add.s32 %r1, %r0, 1; add.s32 %r2, %r1, 1; add.s32 %r3, %r0, 2; st.shared.b32 [%r3], %r3; ret;"
+    function = parse(module(lines)).functions["kernel"]
+    assert [Known(function).unread(one.operands[0]) for one in function.body[:3]] == [True, True, False]

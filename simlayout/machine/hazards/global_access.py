@@ -116,8 +116,8 @@ def alike(one, other):
 
 
 class Unordered:
-    """What of an Access does not happen before another one. every: whether it is all that the two share; find: gives what
-    `pairs` keeps."""
+    """What of an Access does not happen before another one. every: whether that is all that the two share; find: of
+    `pairs`."""
 
     __slots__ = ("every", "_find", "_found")
 
@@ -231,8 +231,8 @@ class Access:
         return Unordered(lambda: (bytes[bad], mine[bad], theirs[bad]), bool(bad.all())) if bad.any() else None
 
     def _disorder(self, after, clocks, released):
-        """None where all of this happens before another Access, EVERYTHING where nothing does; else what tells of lanes of
-        this one and that one, int64 [n] each, in which it does not."""
+        """None where all of this happens before another Access, EVERYTHING where nothing does; else a function of lanes of
+        both, int64 [n] each, that says where it does not."""
         one, other = LANES * self.warp, LANES * after.warp
         if self.group != after.group:
             if released is None:

@@ -184,8 +184,7 @@ class Instruction:
 
     @cached_property
     def spaces(self) -> tuple[str, ...]:
-        """The state spaces that its modifiers name, in their order, "shared" also for .shared::cta; none where addresses are
-        generic, or say themselves what they are in."""
+        """The state spaces that its modifiers name, in their order; none where addresses are generic."""
         return tuple(SPACES[modifier] for modifier in self.modifiers if modifier in SPACES)
 
     @property

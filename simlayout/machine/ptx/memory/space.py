@@ -29,11 +29,7 @@ WINDOW, RANK = 1 << 32, 1 << 24
 
 def in_window(addresses: np.ndarray) -> np.ndarray:
     """int64: where addresses of shared memory, uint64, are in its window. ptxas takes their lower 32 bits, so they may be
-    generic ones, and sums wrap: what lies below 0 is negative.
-
-    >>> in_window(np.array([4, SHARED + 4, RANK, 2**32 - 4], np.uint64)).tolist()
-    [4, 4, 16777216, -4]
-    """
+    generic ones, and sums wrap: what lies below 0 is negative."""
     return addresses.astype(np.int32).astype(np.int64)
 
 

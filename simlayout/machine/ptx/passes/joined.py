@@ -21,8 +21,8 @@ from simlayout.machine.ptx.passes.accesses import becomes_branches, keeps_apart,
 from simlayout.machine.ptx.passes.alignments import MOST_ZEROS, Alignments
 from simlayout.machine.ptx.passes.def_use import Statements, may_define
 from simlayout.machine.ptx.passes.flow import Flow
+from simlayout.machine.ptx.passes.known import BOTH, HIGH, LOW
 from simlayout.machine.ptx.passes.loads_ahead import Ahead, kept_halves
-from simlayout.machine.ptx.passes.needed import BOTH, HIGH, LOW
 
 GROUPS = (4, 2)
 """How many parts a whole has, largest first."""
@@ -122,8 +122,8 @@ def _parts(statement, names, halves, again):
 
 
 def _halves(plain, offset, again, names):
-    """{where: the halves that something reads} of the numbers of 64 bits that a load loads, and some of the same place do,
-    where it is not both of all. offset: of its `_place`."""
+    """{where: the halves that are needed} of numbers of 64 bits that a load and those of the same place load, {} where it
+    is both of all. offset: of its `_place`."""
     if plain.size != 8 or plain.store:
         return {}
     found = Counter[int]()
@@ -267,8 +267,7 @@ class _Run:
                              if of != [Joined(parts.total, 0)])
 
     def _narrowed(self, whole, start, numbers):
-        """A whole, or the half of it that something reads, if it is one number of 64 bits. start: where it is; numbers: of
-        the loads that it is made of."""
+        """A whole, or the half that is needed of one number of 64 bits. start: where it is; numbers: of its loads."""
         if whole.bytes != 8 or self.size != 8:
             return whole
         which = 0

@@ -1,13 +1,16 @@
-"""What is known of registers before a program runs, as far as ptxas is known to use it: which bits they can have at all, and
-which are the same in all lanes."""
+"""What is known of registers before a program runs, as far as ptxas is known to use it: which bits they can have at all,
+which are the same in all lanes, and which halves are needed: of 64 bits ptxas 13.0 leaves out the half that nothing reads
+(`(int)keys[t]` of a `long long keys[]` loads 4 bytes)."""
 
 from collections import Counter, defaultdict
-from collections.abc import Container
+from collections.abc import Container, Iterable, Iterator
 from functools import cached_property
+from typing import Any
 
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.passes.def_use import defined, instructions, may_define
-from simlayout.machine.ptx.passes.needed import needed
+from simlayout.machine.ptx.opcodes.lanes import FORMS
+from simlayout.machine.ptx.passes.accesses import LOADS, STAY
+from simlayout.machine.ptx.passes.def_use import defined, instructions, may_define, registers_in, registers_read
 
 _ALL = (1 << 64) - 1
 _MOVES = {"mov", "cvt", "cvta", "mapa", "add", "sub", "mul", "mad", "shl", "shr", "and", "or", "xor", "not", "neg", "min",
@@ -19,6 +22,20 @@ _ROUNDS = {"add", "sub", "fma", "mul", "div", "max", "min", "sqrt", "rsqrt", "rc
 _FLOATS = {"f16", "f16x2", "bf16", "bf16x2", "f32", "f64"}
 _DEEPEST = 100
 """Definitions that are followed from one operand to the next."""
+
+LOW, HIGH, BOTH = 1, 2, 3
+"""Halves of a register of 64 bits; of all others any of them means the whole."""
+
+_EXCHANGES = {"mov", "cvta", "mapa", "getctarank", "isspacep", "shfl", "vote", "match", "redux", "activemask", "movmatrix",
+              "mma"}
+_CALLED = {"div", "rcp", "sqrt", "rsqrt"}
+
+_WIDE, _UNSIGNED = {"b64", "u64", "s64"}, {"u32", "u16", "u8"}
+_NARROW = {*_UNSIGNED, "b32", "s32", "s16", "s8"}
+_ALIKE = {"or", "xor", "not", "selp", "and"}
+"""Opcodes that make each half of the same half of their operands."""
+_UPWARDS = {"add", "sub", "mul", "mad", "neg", "shl"}
+"""Opcodes that make the lower half of the lower halves."""
 
 
 class Known:
@@ -97,22 +114,14 @@ class Known:
 
     @cached_property
     def _needed(self):
-        return needed([one for one in self._body if not self.never(one.guard)], [one.name for one in self._returns])
+        return _needed_of([one for one in self._body if not self.never(one.guard)], [one.name for one in self._returns])
 
     def unread(self, operand) -> bool:
-        """Whether no instruction reads a destination, but for those that compute what nothing reads.
-
-        >>> from simlayout.machine.ptx.parser.grammar import parse
-        >>> text = ".version 9.0\\n.target sm_90\\n.address_size 64\\n.entry f() { .reg .b32 %r<5>;"
-        >>> text += "add.s32 %r1, %r0, 1; add.s32 %r2, %r1, 1; add.s32 %r3, %r0, 2; st.shared.b32 [%r3], %r3; ret; }"
-        >>> function = parse(text).functions["f"]
-        >>> [Known(function).unread(s.operands[0]) for s in function.body[:3]]
-        [True, True, False]
-        """
+        """Whether no instruction reads a destination, but for those that compute what nothing reads."""
         return not isinstance(operand, syntax.Register) or not self.halves(operand)
 
     def halves(self, operand: syntax.Register) -> int:
-        """Which halves of a register of 64 bits are read likewise, as of `needed`; of all others whether they are."""
+        """Which halves of a register of 64 bits are read likewise, of all others whether they are."""
         return self._needed.get(operand.name, 0)
 
     def constant(self, operand) -> int | None:
@@ -211,3 +220,84 @@ class Known:
             return found.pop() if len(found) == 1 else None
         type = ("", "", *made.modifiers)[-2 if made.opcode == "cvt" else -1]
         return type if made.opcode in _ROUNDS and type in _FLOATS else None
+
+
+def _needed_of(body: Iterable[syntax.Instruction], results: Iterable[str]) -> dict[str, int]:
+    """{register: the halves of it that are needed} of instructions which do something, those that compute what such ones
+    read, and of the results of a function, by their names."""
+    found, computes, todo = defaultdict[str, int](int), defaultdict[str, list](list), [(name, BOTH) for name in results]
+    for one in body:
+        if _only_computes(one):
+            for name in may_define(one):
+                computes[name].append(one)
+        else:
+            todo += _named(one, _of_store(one))
+    while todo:
+        name, which = todo.pop()
+        if which & ~found[name]:
+            found[name] |= which
+            for one in computes[name]:
+                todo += _named(one, _of_sources(one, found))
+    return found
+
+
+def _only_computes(instruction):
+    """Whether ptxas leaves an instruction out whose results nothing reads. Of rounded quotients and roots it may make calls,
+    which stay, and of rsqrt.approx.f64."""
+    opcode, modifiers = instruction.opcode, instruction.modifiers
+    if opcode in LOADS:
+        return STAY.isdisjoint(modifiers)
+    if opcode == "wmma":
+        return "store" not in modifiers[:1]
+    if opcode in _CALLED and modifiers[-1][0] == "f":
+        return not {"approx", "full"}.isdisjoint(modifiers) and modifiers != ("approx", "f64")
+    return opcode in _EXCHANGES or opcode in FORMS
+
+
+def _named(one, halves: list[tuple[Any, int]] | None) -> Iterator[tuple[str, int]]:
+    """(register, which halves of it) that an instruction reads. halves: of its operands, None if all of all."""
+    if halves is None:
+        return ((name, BOTH) for name in registers_read(one))
+    return ((name, which) for operand, which in ((one.guard, BOTH), *halves) if which for name in registers_in((operand,)))
+
+
+def _of_sources(one, found) -> list[tuple[Any, int]] | None:
+    """[(an operand, which halves of it)] that an instruction reads for those of its results that are needed; None: all."""
+    (*others, type), (to, *sources) = one.modifiers or ("",), one.operands or (None,)
+    which = 0
+    for part, half in _parts(to):
+        there = found[getattr(part, "name", "")]
+        which |= there if half == BOTH else half * (there > 0)
+    if one.opcode == "cvt" and others == ["u64"] and type in _UNSIGNED:
+        return [(sources[0], which & LOW)]               # above that are zeros
+    if one.opcode == "cvt" and type in _WIDE and len(others) == 1 and others[0] in _NARROW:
+        return [(sources[0], LOW)]
+    if type not in _WIDE or not {"hi", "wide", "cc", "sat"}.isdisjoint(others):
+        return None
+    number = getattr(sources[-1], "value", None)
+    if one.opcode == "and" and number is not None:
+        return [(sources[0], which & (LOW * (number % 2**32 > 0) | HIGH * (number >> 32 != 0)))]
+    if one.opcode == "mov":
+        return [(part, which & half) for part, half in _parts(sources[0])]
+    if one.opcode in _ALIKE:
+        return [(source, which) for source in sources[:2]] + [(source, BOTH) for source in sources[2:]]
+    if one.opcode in ("shl", "shr") and number is not None and number >= 32:
+        of, moved = (LOW, HIGH) if one.opcode == "shl" else (HIGH, BOTH if type == "s64" else LOW)
+        return [(sources[0], of * (which & moved > 0))]
+    if one.opcode in _UPWARDS and which == LOW or one.opcode == "shr" and number is not None and which == HIGH:
+        return [(source, which) for source in sources]
+    return None
+
+
+def _of_store(one) -> list[tuple[Any, int]] | None:
+    """The same of a store of 32 bits or less, which may be those of a wider register."""
+    if one.opcode != "st" or syntax.BITS.get(one.modifiers[-1], 64) > 32:
+        return None
+    address, *values = one.operands
+    return [(address, BOTH), *((value, LOW) for value in values)]
+
+
+def _parts(operand):
+    """[(an operand, which halves it has of the 64 bits)] of an operand, of which a vector has several."""
+    parts = getattr(operand, "operands", (operand,))
+    return [(one, BOTH if len(parts) == 1 else LOW if 2 * i < len(parts) else HIGH) for i, one in enumerate(parts)]
