@@ -12,6 +12,7 @@ from simlayout.errors import HazardError, InstructionError, MachineError
 from simlayout.hardware import fragment
 from simlayout.hardware.matrix.descriptor import Descriptor
 from simlayout.hardware.matrix.operand_tile import operand_addresses
+from simlayout.machine.ptx.warps.warp import PtxWarp
 from simlayout.numerics import tensor_op
 
 AT_B, BYTES = 8192, 16384
@@ -195,6 +196,30 @@ def test_a_register_touched_behind_a_fence_and_the_wgmma_of_others_is_noted_beca
     unfenced = head.replace("wgmma.fence.sync.aligned;", "")
     with pytest.raises(HazardError, match="missing wgmma fence"):
         multiplied(op, program(op, line(op, suffix_of(op)), head=unfenced), *numbers(op))
+
+
+def test_registers_of_a_later_wgmma_may_be_touched_ahead_of_its_own_fence():
+    op = tensor_op(NAMES[0])
+    others = [f"%e{i}" for i in range(64 * op.n // 128)]
+    zeros = f".reg .f32 %e<{len(others)}>;" + "".join(f"mov.f32 {one}, 0f00000000;" for one in others)
+    first = line(op, suffix_of(op)).format(d="{" + ", ".join(others) + "}")
+    for fenced in ("", f"wgmma.fence.sync.aligned; {first}"):
+        head = f"{zeros} {fenced} mul.f32 %d0, %d0, 0f40000000; wgmma.fence.sync.aligned;"
+        assert multiplied(op, program(op, line(op, suffix_of(op)), head=head), *numbers(op))[1].notes == ()
+
+
+@pytest.mark.parametrize("hazards", ["raise", "off"])
+def test_arithmetic_on_accumulators_that_belong_to_no_wgmma_runs_in_the_compiled_loop(monkeypatch, hazards):
+    pytest.importorskip("numba")
+    op, executed = tensor_op(NAMES[0]), []
+    run_step = PtxWarp._run_step
+    monkeypatch.setattr(PtxWarp, "_run_step", lambda self, part: executed.append(part.at) or run_step(self, part))
+    loop = "mov.u32 %r1, 0; AGAIN: mul.f32 %d0, %d0, 0f3F800000; add.u32 %r1, %r1, 1; setp.lt.u32 %p3, %r1, 3000;"
+    waited = "wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;"
+    entry = program(op, line(op, suffix_of(op)), tail=f"{waited} {loop} @%p3 bra AGAIN;")
+    d, _ = multiplied(op, entry, *numbers(op), hazards=hazards)
+    a, b, c = numbers(op)
+    assert d.tobytes() == held(op, c + a @ b.T).tobytes() and len(executed) < 2000
 
 
 def test_a_register_written_behind_a_wgmma_needs_another_fence():

@@ -22,7 +22,7 @@ import numpy as np
 from simlayout.machine.hazards.kinds import Hazard, HazardLog, Place, calls_of
 from simlayout.machine.hazards.telling import EQUAL
 from simlayout.machine.ptx.looked import pieces
-from simlayout.machine.ptx.memory.held import CELL, CTA, FIRST, INTERVAL, WROTE, address_of
+from simlayout.machine.ptx.memory.held import CELL, CTA, FIRST, INTERVAL, WHO_EACH, WROTE, address_of
 
 TRIED = 1 << 20
 """Instructions that a warp executes at most where it has read what nobody has defined: it may be how often a loop runs."""
@@ -222,9 +222,9 @@ class Doubts:
         self._cta = cta
 
     def who(self, warp):
-        """int64 [8]: what a warp's accesses are looked at with, at its start."""
+        """int64 [9]: what a warp's accesses are looked at with, at its start."""
         x, y, _ = warp.grid
-        made = np.zeros(8, np.int64)
+        made = np.zeros(WHO_EACH, np.int64)
         made[CELL] = self.cell
         made[WROTE] = 0 if warp.local_written is None else address_of(warp.local_written)
         made[CTA] = 1 + warp.index[0] + x * (warp.index[1] + y * warp.index[2])

@@ -46,6 +46,7 @@ from simlayout.machine.ptx.compiled.encode import (
     TABLE,
     TAKE,
     TARGET,
+    WATCHES,
     A,
     B,
     C,
@@ -59,6 +60,7 @@ from simlayout.machine.ptx.memory.held import (
     CTA,
     DONE,
     EXECUTED,
+    GUARDED,
     LOG_USED,
     PLACES,
     PLACES_EACH,
@@ -156,7 +158,7 @@ def execute(w, at, limit, patience, mask, held, steps, common):
     full = every(part)
     while done < patience:
         kind = step[KIND]
-        if kind == SPECIAL or kind == BARRIER:
+        if kind == SPECIAL or kind == BARRIER or step[WATCHES] & who[GUARDED]:
             break
         lanes, whole, to = part, full, at + 1
         if step[GUARD] >= 0:

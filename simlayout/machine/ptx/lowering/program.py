@@ -53,6 +53,7 @@ class Step:
     product: object | None = None                        # of mma, likewise
     moves: Callable | None = None                        # () -> [(source, target)] that a call passes (`control._copy`)
     is_plain_beneath: bool = False                       # whether, behind a look at accumulators, it is one of these
+    watches: int = 0                                     # those, a bit for each set; it looks where one has a guard
 
     # What it counts as
     joined: tuple[Joined, ...] | None = None             # of a load or store of which ptxas makes something else

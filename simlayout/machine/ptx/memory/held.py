@@ -15,7 +15,7 @@ class Held(NamedTuple):
     """The warps of a CTA.
 
     rows: uint64 [warps, n, 32], their registers, of which the last `program.ROOM` are scratch; places: int64 [warps, 6],
-    where its memory is; who: int64 [warps, 8], with what its accesses are looked at; see below of both.
+    where its memory is; who: int64 [warps, 9], with what its accesses are looked at; see below of both.
     Of the parts of each warp (see `parts`): parts: int64 [warps], how many there are; at: int64 [warps, 32], the step where
     each is; masks: uint64 [warps, 32, 32], all ones for its lanes; ran: int64 [warps, 32], when it last ran, in steps of the
     warp. begun: int64 [warps], the steps that each warp has executed; left: how many it may execute now; doing: what it
@@ -39,18 +39,19 @@ class Held(NamedTuple):
 ROWS, PLACES, WHO, PARTS, AT, MASKS, RAN, BEGUN, LEFT, DOING, WARPS = range(len(Held._fields) - 1)
 """Where `numbers` has them."""
 
-PLACES_EACH, WHO_EACH = 6, 8
+PLACES_EACH, WHO_EACH = 6, 9
 """Numbers of each warp."""
 
 SHARED_AT, SHARED_SIZE, LOCAL_AT, LOCAL_SIZE, PARAMETERS_AT, PARAMETERS_SIZE = range(PLACES_EACH)
 """Of `places`: where in this process shared memory, the local memory of the first lane and that of parameters begin, and how
 many bytes each has, local memory for each lane."""
 
-CELL, WROTE, CTA, INTERVAL, FIRST, ARRIVED, SYNCED, PARTED = range(WHO_EACH)
+CELL, WROTE, CTA, INTERVAL, FIRST, ARRIVED, SYNCED, PARTED, GUARDED = range(WHO_EACH)
 """Of `who`, with which the accesses of a warp are looked at: log2 of the bytes of a cell of memory; where in this process
 the flags are of what its lanes have written of their local memory, 0 for none; its CTA + 1, the interval between barriers
 that it is in, from 1 on, its first thread; at how many barriers it has arrived otherwise than in the compiled loop, at how
-many bar.warp.sync of all its lanes it has been, and at how many of some. All are 0 where nobody looks."""
+many bar.warp.sync of all its lanes it has been, and at how many of some. All are 0 where nobody looks. And which sets of accumulators have a guard, a bit each (see
+`lowering.accumulators`): the loop stops in front of a step that watches one of them."""
 
 (EXECUTED,                                               # int64 [steps], how often each was executed
  RANGES, ARRAYS,                                         # int64 [arrays, 5], where global memory is, and how many arrays

@@ -31,6 +31,8 @@ def wgmma(instruction, names):
 def _fence(warp):
     warp.wgmma_fence()
     warp.right_behind_fence = True
+    for registers in warp.accumulators:
+        registers.moved = None
 
 
 class Product:
@@ -62,7 +64,9 @@ class Product:
     def __call__(self, warp):
         a, b = self._a(warp), self._b(warp)
         sparse = {"metadata": self._metadata(warp), **self._sparse} if self._metadata else {}
-        warp.wgmma(self.name, warp.accumulators[self.number], tuple(a) if self._fragment else a[0], b, self._scale(warp),
+        accumulators = warp.accumulators[self.number]
+        accumulators.begins()
+        warp.wgmma(self.name, accumulators, tuple(a) if self._fragment else a[0], b, self._scale(warp),
                    *self._trans, self._negated, **sparse)
         warp.right_behind_fence = False
 

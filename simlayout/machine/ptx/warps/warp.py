@@ -22,7 +22,7 @@ from simlayout.machine.ptx.warps.parts import Parts
 class PtxWarp(OrderTwins, Warp, Parts, MemoryTwins, LocalTwins, ClusterTwins, MapTwins):
     """32 lanes that run a Program. rows: uint64 [n, 32], its registers; local: uint8 [32, bytes], the lanes' own memory;
     right_behind_fence: whether there was no wgmma since the last wgmma.fence. places: int64 [6], where its memory
-    is; who: int64 [8], with what its accesses are looked at: see `memory.held`."""
+    is; who: int64 [9], with what its accesses are looked at: see `memory.held`."""
 
     def __init__(self, cta, warp_index, program, space, running):
         super().__init__(cta, warp_index)
