@@ -370,7 +370,9 @@ def test_what_no_warpgroup_may_do_is_refused():
     assert "multiple of 8" in fails(MachineError, give, 100, True, **options)
     assert "cannot give back" in fails(MachineError, give, 24, True, **options)
     assert "cannot take more" in fails(MachineError, give, 240, False, **{**options, "block": 384})
-    assert "setmaxnreg in some warps only" in fails(MachineError, give_in_one_warp, **options)
+    assert "setmaxnreg in some warps only" in fails(HazardError, give_in_one_warp, **{**options, "hazards": "raise"})
+    [found] = run(give_in_one_warp, 1, **{**options, "hazards": "report"}).hazards
+    assert found.kind == "divergence" and found.second.warp == 1
 
 
 def test_setmaxnreg_moves_the_registers_that_a_launch_gave():

@@ -172,6 +172,29 @@ def test_accumulators_that_are_taken_apart_before_the_wait_are_moved_behind_it_a
     assert trace.hazards == () and ["before its wgmma.wait_group" in note for note in trace.notes] == [True]
 
 
+AHEAD = "wgmma.commit_group.sync.aligned; mov.b32 %a0, %d0; mov.b32 %a1, %a0; setp.gt.u32 %p3, %tid, {bound};"
+WAIT = "wgmma.wait_group.sync.aligned 0;"
+MOVED = {"behind a branch": (f"{AHEAD} @%p3 bra ON; add.u32 %r2, %tid, 1; ON: {WAIT}", True),
+         "behind two waits": (f"{AHEAD} @%p3 bra ON; {WAIT} bra.uni OUT; ON: {WAIT} OUT:", True),
+         "behind a loop": (f"mov.u32 %r1, 0; {AHEAD} AGAIN: add.u32 %r1, %r1, 1; setp.lt.u32 %p3, %r1, 3; @%p3 bra AGAIN; "
+                           f"{WAIT}", True),
+         "needed in between": (f"{AHEAD} @%p3 bra ON; add.u32 %r2, %a1, 1; ON: {WAIT}", False),
+         "ahead of a wait that others come to": (f"setp.gt.u32 %p3, %tid, 500; @%p3 bra ON; {AHEAD} ON: {WAIT}", False)}
+
+
+@pytest.mark.parametrize("bound", [-1, 200], ids=["all go", "none goes"])
+@pytest.mark.parametrize("where", MOVED)
+def test_moves_of_accumulators_come_behind_the_next_wait_if_all_ways_lead_there_and_nothing_needs_them_before(where, bound):
+    op, (text, right) = tensor_op(NAMES[0]), MOVED[where]
+    a, b, c = numbers(op)
+    done = f"{text.format(bound=bound & 0xFF)} mov.b32 %d0, %a1;"
+    d, trace = multiplied(op, program(op, line(op, suffix_of(op)), between=done, tail=""), a, b, c, hazards="report")
+    told = {hazard.kind for hazard in trace.hazards}
+    assert (d.tobytes() == held(op, c + a @ b.T).tobytes()) == right
+    assert told == (set() if right else {"early accumulator"})
+    assert any("before its wgmma.wait_group" in note for note in trace.notes) == right
+
+
 def test_a_register_written_between_a_fence_and_the_first_wgmma_is_noted_because_ptxas_moves_the_fence():
     op = tensor_op(NAMES[0])
     late = "wgmma.fence.sync.aligned; mov.f32 %d0, 0f00000000;"

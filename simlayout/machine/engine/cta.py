@@ -91,6 +91,7 @@ class Cta:
         self.registers = [launch.registers or most_registers(block)]
         self.registers *= self.threads_padded // LANES
         self.free_registers, self.running = 0, self.threads_padded // LANES
+        self.resized = {}                                # {warp: where it has executed setmaxnreg}
 
     @property
     def looks_by_barriers(self):
@@ -170,9 +171,11 @@ class Cta:
             return
         self.settle()
         for number in range(len(self.registers) // WARPS):
-            if len(set(self.registers[WARPS * number:WARPS * (number + 1)])) > 1:
-                raise MachineError(f"warpgroup {number} of CTA {self.index} executed setmaxnreg in some warps only: all "
-                                   "four must execute the same")
+            members = range(WARPS * number, WARPS * (number + 1))
+            if self.launch.log is not None and len({self.registers[member] for member in members}) > 1:
+                place = next(self.resized[member] for member in members if member in self.resized)
+                what = f"warpgroup {number} of CTA {self.index} executed setmaxnreg in some warps only"
+                self.launch.log.add("divergence", None, place, what=f"{what} ({place}): all four must execute the same")
         for group in self._warpgroups.values():
             group.finish()
         left = [load.touch for mbarrier in self.mbarriers.values() for load in mbarrier.loads]

@@ -368,6 +368,7 @@ class WarpgroupTwins(WarpPart):
                lambda: f"{instruction}, which lacks {LANES * (count - held) - cta.free_registers} registers")
         cta.free_registers -= LANES * (count - held)
         cta.registers[self.warp_index] = count
+        cta.resized[self.warp_index] = self.place(np.flatnonzero(self.active), instruction)
 
 
 @lru_cache(None)

@@ -40,15 +40,15 @@ FIELDS = ELEMENTS + MOST_ELEMENTS
 """What the table says of a step: its kind; code: of `rows.compute`, of BARRIER which one; the target of a branch or a call;
 its place in the order; the row of its guard (-1: none), and whether that is negated; the bits that a result keeps; whether
 a source is altered when it is read; the rows of two results and four sources (-1: none), and how the sources are read.
-Of loads and stores the space, the bytes of an element, how many, how one is read, what is added to
-the address, the least and the last address that it may have in shared memory, whether it reads a cache of what nobody
-writes, a number that all of one line and one name have (0: two that store one value are in doubt), `Move.carried`, the
-sets of accumulators in front of whose guards it is not compiled, and the rows of the elements; of JOIN and SPLIT, at SIZE, the bits of the low part. Of MATRICES the code says whether they are
-transposed, and the count how many there are; of PRODUCT the offset is where its function is, and FIRST where that is which
-says how it is made (`products`). Of EXCHANGE the fourth
-source is the membermask, and FLIP says whether a vote is on what is not so. Of CALL and RETURN the results are the rows of
-where each lane returns to, and of whether it is inside (-1: nobody asks); of CALL and TAKE the first two sources are the
-first of their copies, and one past the last."""
+Of loads and stores the space, the bytes of an element, how many, how one is read, what is added to the address, the least
+and the last address that it may have in shared memory, whether it reads a cache of what nobody writes, a number that all
+of one line and one name have (0: two that store one value are in doubt), `Move.carried`, and the rows of the elements; of
+arithmetic the accumulators that it watches (`Step.watches`); of JOIN and SPLIT, at SIZE, the bits of the low part. Of
+MATRICES the code says whether they are transposed, and the count how many there are; of PRODUCT the offset is where its
+function is, and FIRST where that is which says how it is made (`products`). Of EXCHANGE the fourth source is the
+membermask, and FLIP says whether a vote is on what is not so. Of CALL and RETURN the results are the rows of where each
+lane returns to, and of whether it is inside (-1: nobody asks); of CALL and TAKE the first two sources are the first of
+their copies, and one past the last."""
 
 
 class Encoded(NamedTuple):

@@ -49,9 +49,10 @@ many bytes each has, local memory for each lane."""
 CELL, WROTE, CTA, INTERVAL, FIRST, ARRIVED, SYNCED, PARTED, GUARDED = range(WHO_EACH)
 """Of `who`, with which the accesses of a warp are looked at: log2 of the bytes of a cell of memory; where in this process
 the flags are of what its lanes have written of their local memory, 0 for none; its CTA + 1, the interval between barriers
-that it is in, from 1 on, its first thread; at how many barriers it has arrived otherwise than in the compiled loop, at how
-many bar.warp.sync of all its lanes it has been, and at how many of some. All are 0 where nobody looks. And which sets of accumulators have a guard, a bit each (see
-`lowering.accumulators`): the loop stops in front of a step that watches one of them."""
+that it is in, from 1 on, its first thread; at how many barriers it has arrived otherwise than in the compiled loop, at
+how many bar.warp.sync of all its lanes it has been, and at how many of some. All are 0 where nobody looks. And which sets
+of accumulators have a guard, a bit each (see `lowering.accumulators`): the loop stops in front of a step that watches one
+of them."""
 
 (EXECUTED,                                               # int64 [steps], how often each was executed
  RANGES, ARRAYS,                                         # int64 [arrays, 5], where global memory is, and how many arrays

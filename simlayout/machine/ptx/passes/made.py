@@ -7,14 +7,14 @@ nothing else.
 from collections import ChainMap
 from dataclasses import dataclass, field, replace
 
-from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.passes.chosen import chosen
 from simlayout.machine.ptx.passes.contracted import contracted
-from simlayout.machine.ptx.passes.def_use import ENDS, Statements, defined, registers_read
+from simlayout.machine.ptx.passes.def_use import Statements
 from simlayout.machine.ptx.passes.gates import Guard, apart, put_off
 from simlayout.machine.ptx.passes.joined import Joined, joined
 from simlayout.machine.ptx.passes.map_fields import Access, map_fields
 from simlayout.machine.ptx.passes.redundant import redundant_accesses, stored_again
+from simlayout.machine.ptx.passes.sunk import sunk
 from simlayout.machine.ptx.passes.unread import loads_read_by_nothing, unread_loads
 
 
@@ -39,7 +39,7 @@ def made(names) -> Made:
     if not names.optimized:
         unread = loads_read_by_nothing(function, names.lowering.module.named)
         fields = {of: accesses for statement in function.body for of, accesses in map_fields([statement]).items()}
-        return Made(*sunk(function.body), unread=unread, fields=fields)
+        return Made(*sunk(function), unread=unread, fields=fields)
     unread = unread_loads(function.body, names.known)
     redundant = redundant_accesses(function, names.known, names.alike, unread)
     gone = unread | redundant.keys()
@@ -51,60 +51,5 @@ def made(names) -> Made:
     counts = wholes.counts | dict.fromkeys(stored_again(function.body, names.known, wholes.counts), ())
     stay = gone.union(guards, *redundant.values())
     placed, under = chosen(replace(function, body=tuple(placed)), names.known, wholes, stay)
-    body, late = sunk(contracted(placed, function.entry))
+    body, late = sunk(replace(function, body=tuple(contracted(placed, function.entry))))
     return Made(body, late, guards | under, unread, counts, map_fields(function.body))
-
-
-def sunk(body: Statements) -> tuple[Statements, set[int]]:
-    """(the statements of a function with moves of accumulators between a wgmma and its wait behind that, ids of these).
-
-    PTX forbids them, but Triton takes accumulators of f16 apart right after `wgmma.commit_group`. ptxas 13.5 puts such moves
-    behind WARPGROUP.DEPBAR if nothing needs their results before, so the kernel is right.
-
-    >>> d, h = syntax.Register("%d", "b32"), syntax.Register("%h", "b32")
-    >>> text = [("wgmma", ("mma_async",), (d,)), ("mov", ("b32",), (h, d)), ("wgmma", ("wait_group",), ())]
-    >>> body = [syntax.Instruction(*one, None, 1, 1, None, "") for one in text]
-    >>> [statement.opcode for statement in sunk(body)[0]]
-    ['wgmma', 'wgmma', 'mov']
-    """
-    if not any(isinstance(statement, syntax.Instruction) and statement.opcode == "wgmma" for statement in body):
-        return body, set()
-    block, made, moved = _Block(), [], set()
-    for statement in body:
-        if isinstance(statement, syntax.Label) or statement.opcode in ENDS:
-            made += [*block.held, statement]
-            block = _Block()
-        elif statement.name.startswith("wgmma.wait_group"):
-            made += [statement, *block.held]
-            moved |= set(map(id, block.held))
-            block = _Block()
-        elif not block.holds(statement):
-            made += [*block.let_go(statement), statement]
-    return [*made, *block.held], moved
-
-
-class _Block:
-    """A basic block from its last wait on. in_flight: names of accumulators; held: moves that come behind the next wait;
-    touched: names of the registers of these."""
-
-    def __init__(self):
-        self.in_flight, self.held, self.touched = set(), [], set()
-
-    def holds(self, statement):
-        """Whether a statement is such a move, which is kept then."""
-        read, written = set(registers_read(statement)), set(defined(statement))
-        moves = statement.opcode == "mov" and statement.guard is None and not written & self.in_flight
-        if moves and read & (self.in_flight | self.touched):
-            self.held.append(statement)
-            self.touched |= read | written
-            return True
-        if statement.name.startswith("wgmma.mma_async"):
-            self.in_flight |= read
-        return False
-
-    def let_go(self, statement):
-        """The moves that a statement cannot come before, in their order."""
-        if not self.touched & {*registers_read(statement), *defined(statement)}:
-            return []
-        held, self.held, self.touched = self.held, [], set()
-        return held

@@ -1,0 +1,128 @@
+"""Moves of accumulators ahead of the wait for their wgmma, which come behind it.
+
+PTX forbids them, but compilers that do not know wgmma write them: Triton takes accumulators of f16 apart right after
+`wgmma.commit_group`, and nvcc reads those as integers there, whose inline asm says that it changes them. ptxas 13.0 and 13.5
+put such moves behind WARPGROUP.DEPBAR, also where branches stand between, if nothing needs their results before. So the
+kernel is right.
+"""
+
+from dataclasses import replace
+
+from simlayout.machine.ptx import syntax
+from simlayout.machine.ptx.passes.def_use import ENDS, Statements, defined, registers_read
+from simlayout.machine.ptx.passes.flow import Flow
+
+
+def sunk(function: syntax.Function) -> tuple[Statements, set[int]]:
+    """(the statements of a function with moves of accumulators between a wgmma and its wait behind that, ids of these).
+
+    >>> from simlayout.machine.ptx.parser.grammar import parse
+    >>> text = ".version 9.0 .target sm_90a .address_size 64 .entry k() { .reg .b32 %d, %h; .reg .pred %p; .reg .b64 %q; "
+    >>> text += "wgmma.mma_async.sync.aligned.m64n8k16.f16.f16.f16 {%d, %d}, %q, %q, 1, 1, 1, 0, 0; mov.b32 %h, %d; "
+    >>> text += "@%p bra L; bar.sync 0; L: wgmma.wait_group.sync.aligned 0; ret; }"
+    >>> [getattr(one, "opcode", "label") for one in sunk(parse(text).functions["k"])[0]]
+    ['wgmma', 'bra', 'bar', 'label', 'wgmma', 'mov', 'ret']
+    """
+    body = function.body or ()
+    if not any(isinstance(statement, syntax.Instruction) and statement.opcode == "wgmma" for statement in body):
+        return body, set()
+    block, made, moved, left = _Block(), [], set(), []
+    for statement in body:
+        if isinstance(statement, syntax.Label) or statement.opcode in ENDS:
+            made += [*block.held, statement]
+            left += block.held
+            block = _Block()
+        elif _waits(statement):
+            made += [statement, *block.held]
+            moved |= set(map(id, block.held))
+            block = _Block()
+        elif not block.holds(statement):
+            made += [*block.let_go(statement), statement]
+    made += block.held
+    if left:
+        made, behind = _behind_branches(replace(function, body=tuple(made)), left)
+        moved |= behind
+    return made, moved
+
+
+def _waits(statement):
+    """Whether it is a wait, behind which moves come."""
+    return statement.name.startswith("wgmma.wait_group")
+
+
+class _Block:
+    """A basic block from its last wait on. in_flight: names of accumulators; held: moves that come behind the next wait;
+    touched: names of the registers of these."""
+
+    def __init__(self):
+        self.in_flight, self.held, self.touched = set(), [], set()
+
+    def holds(self, statement):
+        """Whether a statement is such a move, which is kept then."""
+        read, written = set(registers_read(statement)), set(defined(statement))
+        moves = statement.opcode == "mov" and statement.guard is None and not written & self.in_flight
+        if moves and read & (self.in_flight | self.touched):
+            self.held.append(statement)
+            self.touched |= read | written
+            return True
+        if statement.name.startswith("wgmma.mma_async"):
+            self.in_flight |= read
+        return False
+
+    def let_go(self, statement):
+        """The moves that a statement cannot come before, in their order."""
+        if not self.touched & {*registers_read(statement), *defined(statement)}:
+            return []
+        held, self.held, self.touched = self.held, [], set()
+        return held
+
+
+def _behind_branches(function, moves):
+    """(the statements of a function with those of some moves behind the next wait that can come there whichever way leads
+    to it, ids of these). moves: each at the end of its basic block."""
+    flow = Flow.of(function)
+    while moves:
+        behind, bad = _places(flow, moves)
+        if not bad:
+            break
+        moves = [move for move in moves if id(move) not in bad]
+    gone, made = set(map(id, moves)), []
+    for statement in function.body if moves else ():
+        if id(statement) not in gone:
+            made += [statement, *(move for move in moves if id(move) in behind.get(id(statement), ()))]
+    return made or function.body, gone
+
+
+def _places(flow, moves):
+    """({id of a wait: ids of the moves that come behind it}, ids of those that cannot: something on a way needs them, or
+    there is a way to that wait which does not lead through them)."""
+    every, names = frozenset(map(id, moves)), {id(move): {*registers_read(move), *defined(move)} for move in moves}
+    sure, free, behind, bad = {}, {}, {}, set()
+
+    def surely_held(block, held):
+        sure[block] = held
+        for one in flow.blocks[block]:
+            held = frozenset() if _waits(one) else held | every & {id(one)}
+        return held
+
+    def surely_not_held(block, others):
+        free[block] = others
+        for one in flow.blocks[block]:
+            others = every if _waits(one) else others - {id(one)}
+        return others
+
+    if not (flow.settled(surely_held, frozenset()) and flow.settled(surely_not_held, every)):
+        return {}, every
+    for block in flow.order:
+        held, perhaps = sure[block], every - free[block]
+        for one in flow.blocks[block]:
+            if _waits(one):
+                behind[id(one)], bad = held, bad | perhaps - held
+                held = perhaps = frozenset()
+            elif id(one) in every:
+                bad |= perhaps & {id(one)}
+                held, perhaps = held | {id(one)}, perhaps | {id(one)}
+            elif perhaps:
+                touched = {*registers_read(one), *defined(one)}
+                bad |= perhaps if one.opcode == "call" else {move for move in perhaps if touched & names[move]}
+    return behind, bad
