@@ -4,6 +4,7 @@ import pytest
 from ptx_texts import module
 
 import simlayout as sl
+from simlayout.errors import HazardError
 
 TEXT = """mov.u32 %r1, %tid.x; mov.u32 %r5, buffer; add.u32 %r6, %r5, 1024;
 mad.lo.u32 %r2, %r1, 4, %r5; xor.b32 %r3, %r1, 32; mad.lo.u32 %r3, %r3, 4, %r5;
@@ -45,6 +46,19 @@ def test_a_wait_whose_result_nothing_reads_orders_nothing(kind):
     trace = launched(ARRIVE.format(""), wait)
     assert {hazard.kind for hazard in trace.hazards} <= {"read after write", "write after read"} and trace.hazards
     assert any("whose result nothing reads: it may be false" in note for note in trace.notes)
+
+
+AHEAD = """shr.u32 %r4, %r1, 5; setp.eq.u32 %p3, %r4, 0; setp.ne.u32 %p2, %r1, %r1;
+@%p3 mbarrier.try_wait.parity.shared.b64 %p2, [%r6], 0;
+mbarrier.arrive.shared.b64 _, [%r6];
+@%p2 bra DONE;"""
+
+
+def test_a_wait_that_looks_ahead_once_gives_up_where_the_rest_of_its_warp_has_to_arrive_first():
+    wait = "W: mbarrier.try_wait.parity.shared.b64 %p2, [%r6], 0; @!%p2 bra W; DONE:"
+    assert launched(AHEAD, wait).hazards == ()
+    with pytest.raises(HazardError, match="deadlock.* lacks 32 of 64 arrivals"):
+        launched(f"{AHEAD.replace('mbarrier.arrive', '@%p3 mbarrier.arrive')}", wait)
 
 
 TIMED = """W: mbarrier.try_wait.parity.shared.b64 %p2, [%r6], 0;

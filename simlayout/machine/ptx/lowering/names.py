@@ -20,7 +20,7 @@ from simlayout.machine.ptx.passes.def_use import instructions, registers_in
 from simlayout.machine.ptx.passes.guesses import guesses
 from simlayout.machine.ptx.passes.idle import idle
 from simlayout.machine.ptx.passes.known import Known
-from simlayout.machine.ptx.passes.waits import looks, tried_again, waits
+from simlayout.machine.ptx.passes.waits import asked_again, looks, tried_again, waits
 
 
 def aligned(at, alignment):
@@ -114,6 +114,11 @@ class Names:
     def looks(self):
         """As `passes.waits`: the ids of volatile loads that look at a flag."""
         return looks(self.function)
+
+    @cached_property
+    def asked_again(self):
+        """As `passes.waits`: the ids of waits for mbarriers that do nothing but come again."""
+        return asked_again(self.function)
 
     @cached_property
     def tried_again(self):

@@ -100,7 +100,9 @@ def _wait(instruction, names):
     kind, by_parity = modifiers[0], "parity" in modifiers
     at, wanted = _At(instruction, place, names), results(target, "pred", names)
     asked = number(phase, names, "u32" if by_parity else "b64")
-    name, polls, relaxed = f"mbarrier.{kind}{'.parity' * by_parity}", kind == "test_wait", "relaxed" in modifiers
+    name, relaxed = f"mbarrier.{kind}{'.parity' * by_parity}", "relaxed" in modifiers
+    once = names.function.entry and id(instruction) not in names.asked_again        # a caller may ask a function again
+    polls = kind == "test_wait" or once
     ignored = names.known.unread(target)
 
     def run(warp):

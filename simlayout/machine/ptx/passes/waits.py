@@ -1,7 +1,7 @@
 """Loads by which threads wait: strong ones of one address in a loop that does nothing else and goes on by what they read,
 until another thread has stored what they wait for. What they read then is no data, but says that data is there. And atomics
 in loops that go on until they succeed, as of locks and of compare-and-swap: how often depends on the time. And volatile
-loads that only look at a flag."""
+loads that only look at a flag. And waits for mbarriers in loops that do nothing else."""
 
 from collections import Counter, defaultdict
 from functools import reduce
@@ -42,6 +42,32 @@ def waits(function: syntax.Function, known: Known) -> set[int]:
             found |= {known.place(address) for at, address in loads.items()
                       if id(body[at]) in decide and getattr(address.base, "name", "") not in changed}
     return {id(body[at]) for at, address in loads.items() if known.place(address) in found}
+
+
+def asked_again(function: syntax.Function) -> set[int]:
+    """The ids of the waits for mbarriers of a function that come again if they fail, before anything else is done. Of one
+    that looks ahead once, as to wait later only if it has to, the thread does what others may wait for, though it fails.
+
+    >>> from simlayout.machine.ptx.parser.grammar import parse
+    >>> text = ".version 9.0 .target sm_90 .address_size 64 .entry f() { .reg .b32 %r<3>; .reg .pred %p; .reg .b64 %d; "
+    >>> text += "mbarrier.try_wait.b64 %p, [%r0], %d; st.shared.b32 [%r1], 0; WAIT: mbarrier.try_wait.b64 %p, [%r2], %d; "
+    >>> function = parse(text + "@!%p bra WAIT; ret; }").functions["f"]
+    >>> [one.operands[1].base.name for one in function.body if id(one) in asked_again(function)]
+    ['%r2']
+    """
+    body = function.body or ()
+    labels = {statement.name: at for at, statement in enumerate(body) if isinstance(statement, syntax.Label)}
+    found: set[int] = set()
+    for end, start in _loops(body, labels) if any(map(_waits_for_phase, instructions(body))) else ():
+        inside = instructions(body[start:end + 1])
+        asking = {id(one) for one in inside if _waits_for_phase(one)}
+        if not any(one.opcode in _DOES | {"atom", "mbarrier"} and id(one) not in asking for one in inside):
+            found |= asking
+    return found
+
+
+def _waits_for_phase(statement):
+    return statement.opcode == "mbarrier" and statement.modifiers[0] in ("try_wait", "test_wait")
 
 
 _COMPUTES = {"mov", "cvta", *FORMS}
