@@ -1,4 +1,4 @@
-"""Local memory: what nothing has written may be moved, but not used; what a thread has not is told."""
+"""Local memory: what nothing has written may be moved, and used if it makes no difference; what a thread has not is told."""
 
 import numpy as np
 import pytest
@@ -38,18 +38,27 @@ USED = {
     "stored in global memory": "ld.local.u32 %r2, [a]; st.global.u32 [%rd3], %r2;",
     "masked and stored in global memory": "ld.local.u32 %r2, [a]; and.b32 %r3, %r2, 255; st.global.u32 [%rd3], %r3;",
     "stored by a generic address": "ld.local.u32 %r2, [a]; st.u32 [%rd1], %r2;",
-    "added": "ld.local.u32 %r2, [a]; add.u32 %r3, %r2, 1; st.local.u32 [b], %r3;",
-    "masked and then added": "ld.local.u32 %r2, [a]; and.b32 %r3, %r2, 7; add.u32 %r4, %r3, 1; st.local.u32 [b], %r4;",
+    "added": "ld.local.u32 %r2, [a]; add.u32 %r3, %r2, 1; st.global.u32 [%rd3], %r3;",
+    "masked and then added": "ld.local.u32 %r2, [a]; and.b32 %r3, %r2, 7; add.u32 %r4, %r3, 1; st.global.u32 [%rd3], %r4;",
     "half a number": HALF + "ld.local.u32 %r2, [a]; add.u32 %r3, %r2, 1; st.global.u32 [%rd3], %r3;",
-    "an address": "ld.local.u64 %rd4, [a]; st.local.u64 [b], %rd4; and.b64 %rd4, %rd4, 0; add.u64 %rd5, %rd1, %rd4; "
+    "an address": "ld.local.u64 %rd4, [a]; st.local.u64 [b], %rd4; and.b64 %rd4, %rd4, 4; add.u64 %rd5, %rd1, %rd4; "
                   "st.global.u32 [%rd5], %r1;",
-    "a condition": "ld.local.u32 %r2, [a]; setp.eq.u32 %p1, %r2, 7; @%p1 st.global.u32 [%rd3], %r1;"}
+    "a condition": "ld.local.u32 %r2, [a]; setp.eq.u32 %p1, %r2, 1; @%p1 st.global.u32 [%rd3], %r1;"}
+
+WITHOUT_USE = {
+    "added, and not read": "ld.local.u32 %r2, [a]; add.u32 %r3, %r2, 1; st.local.u32 [b], %r3;",
+    "shuffled from a lane that has written it": "mov.u32 %r4, %tid.x; setp.lt.u32 %p1, %r4, 4; @%p1 st.local.u32 [a], %r1; "
+                                                "ld.local.u32 %r2, [a]; shfl.sync.idx.b32 %r3, %r2, 1, 31, 0xffffffff; "
+                                                "st.global.u32 [%rd3], %r3;"}
+
+
+def launched(code, hazards="report"):
+    text = module(BODY.format(code=code.replace("; ", ";\n")), ("u64",))
+    return sl.ptx.load(text).entry().run(1, 32, np.zeros(32, np.uint32), hazards=hazards)
 
 
 def found(code):
-    trace = sl.ptx.load(module(BODY.format(code=code.replace("; ", ";\n")), ("u64",))).entry().run(
-        1, 32, np.zeros(32, np.uint32), hazards="report")
-    return [hazard.kind for hazard in trace.hazards if hazard.kind == "unwritten read"]
+    return [hazard.kind for hazard in launched(code).hazards if hazard.kind == "unwritten read"]
 
 
 @pytest.mark.parametrize("name", MOVED)
@@ -60,6 +69,14 @@ def test_what_nothing_has_written_may_be_moved(name):
 @pytest.mark.parametrize("name", USED)
 def test_what_nothing_has_written_may_not_be_used(name):
     assert found(USED[name])
+
+
+@pytest.mark.parametrize("mode", ["raise", "report"])
+@pytest.mark.parametrize("name", WITHOUT_USE)
+def test_what_nothing_has_written_is_a_note_where_it_makes_no_difference(name, mode):
+    trace = launched(WITHOUT_USE[name], mode)
+    assert trace.hazards == ()
+    assert "ld.local.u32 of memory that nothing has written, which makes no difference" in trace.notes[0]
 
 
 def test_only_the_bytes_of_the_lanes_at_fault_are_named():

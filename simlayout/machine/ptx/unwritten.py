@@ -1,10 +1,11 @@
-"""Reads of what is not defined, and whether it matters what is there: shared memory that nothing has written, and lanes that
-take no part in a shuffle.
+"""Reads of what is not defined, and whether it matters what is there: shared memory, or a thread's own, that nothing has
+written, and lanes that take no part in a shuffle.
 
 Some kernels read beyond what they have written and use none of it: CUB's merge of two sorted runs fetches the key behind a
 run's last one, a tile with fewer rows than a product of matrices takes has results that nobody stores, and a reduction in
-the last warp shuffles down from lanes that have ended, and adds what they give nowhere. So a launch with such reads is
-executed again, with other words in that place. Where it does the same with all of them, they are notes. That is no proof
+the last warp shuffles down from lanes that have ended, and adds what they give nowhere; ThunderKittens loads a vector in
+some lanes, into an array that nvcc leaves in memory, and lets all lanes shuffle it. So a launch with such reads is executed
+again, with other words in that place. Where it does the same with all of them, they are notes. That is no proof
 that no words would matter, and so the note says what was tried.
 """
 
@@ -18,11 +19,11 @@ from simlayout.errors import HazardError, SimlayoutError
 from simlayout.machine.engine.memory import POISON
 from simlayout.machine.engine.trace import Trace
 from simlayout.machine.hazards.kinds import Hazard
-from simlayout.machine.hazards.units import in_shared
+from simlayout.machine.hazards.units import in_local, in_shared
 from simlayout.machine.ptx.doubts import INACTIVE, UNWRITTEN, Before, Doubt
 
 FILLS = 0x01010101 * POISON, 0, 1, 0x7F7F7F7F, 0x80808080
-"""Words of shared memory before something is written: NaN or -1, zero, one, a large number, a large negative integer."""
+"""Words of such memory before something is written: NaN or -1, zero, one, a large number, a large negative integer."""
 
 NOTE = "{}, which makes no difference here: with words of " + ", ".join(map(hex, FILLS)) + " there the launch does the same"
 
@@ -34,9 +35,8 @@ _ONCE = ("vprintf", "malloc", "free")
 
 
 def is_undefined(one: Any) -> bool:
-    """Whether a Hazard is such a read. What a thread's own memory holds may not matter either, but there a value that is
-    only moved is none (see `local`)."""
-    return one.kind == INACTIVE or one.kind == UNWRITTEN and " shared byte" in one.text
+    """Whether a Hazard is such a read. Of a thread's own memory a value that is only moved is none (see `local`)."""
+    return one.kind == INACTIVE or one.kind == UNWRITTEN and (" shared byte" in one.text or " local byte" in one.text)
 
 
 class Trial:
@@ -52,7 +52,7 @@ class Trial:
     def begin(self, launch: Any, space: Any) -> None:
         """A Launch with shadows begins; its arrays are in a GlobalSpace."""
         launch.fill, self.before = self.fill, Before(space)
-        launch.log.aside = (lambda kind, memory: kind in READ and memory is in_shared) if self.tried else None
+        launch.log.aside = (lambda kind, memory: kind in READ and memory in (in_shared, in_local)) if self.tried else None
 
     def outcome(self, trace: Trace) -> list[Any]:
         """What was done, to compare: what memory holds, what was executed, other hazards."""

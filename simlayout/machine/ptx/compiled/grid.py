@@ -4,7 +4,6 @@ import numpy as np
 
 from simlayout.hardware.tables.arch import LANES
 from simlayout.jit import within
-from simlayout.machine.engine.memory import POISON
 from simlayout.machine.ptx.compiled.pointers import behind, copy, fill, i64s, u8s, u64s
 from simlayout.machine.ptx.compiled.registers import registers_of
 from simlayout.machine.ptx.compiled.together import execute_cta
@@ -17,6 +16,7 @@ from simlayout.machine.ptx.memory.held import (
     CTA,
     ENDED,
     ENOUGH,
+    FIRST_LOCAL,
     FIRST_MASKS,
     FIRST_SHARED,
     FRESH,
@@ -100,7 +100,7 @@ def _begin(number, start, held, steps, common):
         i64s(held[AT])[LANES * w], i64s(held[RAN])[LANES * w], i64s(held[PARTS])[w] = i64s(start[BEGINS])[0], 0, 1
         i64s(held[BEGUN])[w], i64s(held[LEFT])[w] = 0, i64s(start[BEGINS])[1]
     copy(u8s(start[SHARED_MEMORY]), u8s(start[FIRST_SHARED]), start[SHARED_BYTES])
-    fill(u8s(start[LOCAL_MEMORY]), POISON, start[LOCAL_BYTES])
+    copy(u8s(start[LOCAL_MEMORY]), u8s(start[FIRST_LOCAL]), start[LOCAL_BYTES])
     fill(u8s(start[LOCAL_WRITTEN]), 0, start[LOCAL_BYTES])
     fill(u8s(common[SHARED_WROTE]), 0, 8 * common[CELLS])
     fill(u8s(common[SHARED_READ]), 0, 8 * common[CELLS])

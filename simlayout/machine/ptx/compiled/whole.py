@@ -40,8 +40,8 @@ def started(warps) -> tuple[Start, np.ndarray, Held]:
     fresh = sorted({*(range(program.rows) if known is None else known)} - {*program.constants, *program.specials})
     start = Start(np.array(cta.grid, np.int64), np.array(fresh, np.int64), np.array(indices, np.int64).reshape(-1, 2),
                   np.array([part.mask for warp in warps for part in warp.parts]), np.array([program.start, 0]),
-                  cta.shared.bytes.copy(), np.empty_like(cta.shared.bytes), local, np.empty_like(local), len(fresh),
-                  len(indices), cta.shared.size, local.size)
+                  cta.shared.bytes.copy(), np.empty_like(cta.shared.bytes), local, np.empty_like(local),
+                  np.array([warp.local for warp in warps]), len(fresh), len(indices), cta.shared.size, local.size)
     held = held_of(len(warps), program.constant_rows)
     held.rows[:] = cta.held.rows
     for w in range(len(warps)):

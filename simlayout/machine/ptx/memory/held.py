@@ -92,11 +92,11 @@ class Start(NamedTuple):
     """How a CTA begins.
 
     size: int64 [3], the grid along x, y and z; fresh: int64, the rows that are zero then (see `fresh`); indices: int64
-    [m, 2], the rows that have the CTA's index, and along which axis; masks: uint64 [warps, 32], the lanes that there are;
-    at: int64 [2], the first step, and how many steps a warp may execute. shared_first: uint8, shared memory at the start;
-    shared: uint8, local: uint8 [warps, 32, bytes], the memory itself; written: the same, what of local memory has been
-    written. fresh_rows: how many rows are zero; numbered: how many have the index; shared_bytes, local_bytes: of all of the
-    memory.
+    [m, 2], the rows that have the CTA's index, and along which axis; masks: uint64 [warps, 32], the lanes that there
+    are; at: int64 [2], the first step, and how many steps a warp may execute. shared_first: uint8, shared memory at the
+    start; shared: uint8, local: uint8 [warps, 32, bytes], the memory itself; written, local_first: the same, what of
+    local memory has been written, and what it is at the start. fresh_rows: how many rows are zero; numbered: how many
+    have the index; shared_bytes, local_bytes: of all of the memory.
     """
 
     size: np.ndarray
@@ -108,14 +108,15 @@ class Start(NamedTuple):
     shared: np.ndarray
     local: np.ndarray
     written: np.ndarray
+    local_first: np.ndarray
     fresh_rows: int
     numbered: int
     shared_bytes: int
     local_bytes: int
 
 
-(GRID, FRESH, INDICES, FIRST_MASKS, BEGINS, FIRST_SHARED, SHARED_MEMORY, LOCAL_MEMORY, LOCAL_WRITTEN, FRESH_ROWS, NUMBERED,
- SHARED_BYTES, LOCAL_BYTES) = range(len(Start._fields))
+(GRID, FRESH, INDICES, FIRST_MASKS, BEGINS, FIRST_SHARED, SHARED_MEMORY, LOCAL_MEMORY, LOCAL_WRITTEN, FIRST_LOCAL,
+ FRESH_ROWS, NUMBERED, SHARED_BYTES, LOCAL_BYTES) = range(len(Start._fields))
 """Where `numbers` has them."""
 
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from simlayout.hardware.tables.arch import LANES
-from simlayout.machine.engine.memory import POISON
 from simlayout.machine.hazards.touches import WEAK
 from simlayout.machine.hazards.units import in_local
 from simlayout.machine.ptx.memory.space import LOCAL, WINDOW
@@ -33,7 +32,8 @@ class LocalTwins:
 
     def begin_local(self, program):
         """Local memory as it is at the start: undefined."""
-        self.local = np.full((LANES, program.local_bytes), POISON, np.uint8)
+        word = np.array([self.cta.launch.fill], np.uint32).view(np.uint8)
+        self.local = np.tile(np.resize(word, program.local_bytes), (LANES, 1))
         self.local_written, self._unknown = None, {}     # row -> (lanes whose value nothing has written, what to tell then)
         if self.cta.launch.log is not None and program.local_bytes:
             self.local_written = np.full((LANES, program.local_bytes), False)
