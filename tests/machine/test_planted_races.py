@@ -281,15 +281,22 @@ def test_a_reduction_does_what_its_name_says(op):
 
 
 @pytest.mark.parametrize("array, dtype, op, match", [
-    (np.zeros((8, 32), np.int32), None, "inc", "of s32 .* it takes arrays of u32, as such"),
+    (np.zeros((8, 32), np.int32), None, "inc", "of s32; it takes tensor maps of u32"),
     (np.zeros((8, 32), np.int32), None, ["add"], "the machine has add"),
-    (np.zeros((8, 32), np.float32), None, "xor", "it takes arrays of u32, s32"),
-    (np.zeros((8, 64), np.uint16), "bf16", "add", "of bf16 in an array of uint16"),
+    (np.zeros((8, 32), np.float32), None, "xor", "of f32; it takes tensor maps of u32, s32"),
+    (np.zeros((8, 64), np.uint16), None, "add", "of u16; it takes tensor maps of f16, bf16"),
     (np.broadcast_to(np.zeros(32, np.int32), (1, 32)), None, "add", "read-only"),
 ])
 def test_a_reduction_that_cannot_be_is_refused(array, dtype, op, match):
     with pytest.raises(SimlayoutError, match=match):
         run(reduced, 1, 32, TensorMap.of(array, (array.shape[1], array.shape[0]), dtype=dtype), op, shared_bytes=SHARED)
+
+
+@pytest.mark.parametrize("held", [np.uint16, np.int16])
+def test_a_reduction_takes_elements_for_what_the_map_says_they_are(held):
+    a = np.full((8, 64), 0x3F80, held)                     # of bf16: 1, to which words of 1 add next to nothing, and 0
+    run(reduced, 1, 32, TensorMap.of(a, (64, 8), dtype="bf16"), "add", shared_bytes=SHARED)
+    assert (a == 0x3F80).all()
 
 
 def test_a_reduction_adds_to_what_is_there():

@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from simlayout.algebra import dtype_of
+from simlayout.algebra.dtypes import TYPES
 from simlayout.errors import AddressError, MachineError
 from simlayout.hardware.matrix.tma import TensorMap
 from simlayout.hardware.tables.arch import LANES
@@ -179,14 +179,18 @@ class BulkTwins(WarpPart):
     def tma_reduce(self, tensor_map: TensorMap, coords: Sequence, address: PerLane, op: str = "add",
                    lanes: np.ndarray | None = None) -> None:
         """cp.reduce.async.bulk.tensor, by one lane: as `tma_store`, but what is there becomes op(what is there, the box),
-        one of REDUCTIONS, element by element (.relaxed.gpu) in the array's own dtype.
+        one of REDUCTIONS, element by element (.relaxed.gpu) as numbers of the map's type, whatever NumPy calls those.
         """
-        function, held = reduction(REDUCE, op), getattr(getattr(tensor_map, "array", None), "dtype", None)
+        function, kind = reduction(REDUCE, op), getattr(tensor_map, "dtype", None)
         dtypes = [name for either in REDUCTIONS[op][1] for name in _SIGNED_OR_NOT.get(either, (either,))]
-        if held is not None and (tensor_map.dtype not in dtypes or dtype_of(held).name != tensor_map.dtype):
-            raise MachineError(f"{REDUCE} {op}: of {tensor_map.dtype} in an array of {held}; it takes arrays of "
-                               f"{', '.join(dtypes)}, as such")
-        self._store_box(REDUCE, tensor_map, coords, address, lanes, WRITES | STRONG | ASYNC, function)
+        if kind is not None and kind not in dtypes:
+            raise MachineError(f"{REDUCE} {op}: of {kind}; it takes tensor maps of {', '.join(dtypes)}")
+
+        def reduced(there, comes):
+            numbers = TYPES[kind].numpy
+            return function(there.view(numbers), comes.view(numbers)).view(there.dtype)
+
+        self._store_box(REDUCE, tensor_map, coords, address, lanes, WRITES | STRONG | ASYNC, reduced)
 
     def _store_box(self, instruction, tensor_map, coords, address, lanes, kind, reduce=None):
         lane = self._one_lane(instruction, lanes)
