@@ -172,6 +172,25 @@ def test_accumulators_that_are_taken_apart_before_the_wait_are_moved_behind_it_a
     assert trace.hazards == () and ["before its wgmma.wait_group" in note for note in trace.notes] == [True]
 
 
+@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize("after, right", [("", True), ("mov.f32 %d7, 0f00000000; add.f32 %f1, %d7, %d7;", True),
+                                          ("add.f32 %f1, %d7, %d7;", False)])
+def test_accumulators_that_move_between_two_wgmma_of_a_chain_are_the_same_if_nothing_reads_them_where_they_were(
+        times, after, right):
+    op = tensor_op(NAMES[0])
+    a, b, c = numbers(op)
+    more = [f"%d{i}" if i < 2 else f"%e{i}" for i in range(8)]
+    moves = "".join(f"mov.f32 %e{i}, %d{i};" for i in (3, 2, 7, 5, 4, 6))
+    again = line(op, suffix_of(op)).format(d="{" + ", ".join(more) + "}") * times
+    back = "".join(f"mov.f32 %d{i}, %e{i};" for i in range(2, 8))
+    done = f"{moves} {again} wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0; {after} {back}"
+    head = ".reg .f32 %e<8>; wgmma.fence.sync.aligned;"
+    d, trace = multiplied(op, program(op, line(op, suffix_of(op)), head=head, between=done, tail=""), a, b, c,
+                          hazards="report")
+    assert (d.tobytes() == held(op, c + (1 + times) * (a @ b.T)).tobytes()) == right
+    assert ("early accumulator" in {hazard.kind for hazard in trace.hazards}) != right
+
+
 AHEAD = "wgmma.commit_group.sync.aligned; mov.b32 %a0, %d0; mov.b32 %a1, %a0; setp.gt.u32 %p3, %tid, {bound};"
 WAIT = "wgmma.wait_group.sync.aligned 0;"
 MOVED = {"behind a branch": (f"{AHEAD} @%p3 bra ON; add.u32 %r2, %tid, 1; ON: {WAIT}", True),

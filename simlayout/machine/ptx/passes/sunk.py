@@ -3,13 +3,14 @@
 PTX forbids them, but compilers that do not know wgmma write them: Triton takes accumulators of f16 apart right after
 `wgmma.commit_group`, and nvcc reads those as integers there, whose inline asm says that it changes them. ptxas 13.0 and 13.5
 put such moves behind WARPGROUP.DEPBAR, also where branches stand between, if nothing needs their results before. So the
-kernel is right.
+kernel is right. So it is where nvcc moves accumulators to other registers between two wgmma of a chain, the second of which
+adds to those: the product stays where it is, and the moves come behind the wait.
 """
 
 from dataclasses import replace
 
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.passes.def_use import ENDS, Statements, defined, registers_read
+from simlayout.machine.ptx.passes.def_use import ENDS, Statements, defined, registers_in, registers_read
 from simlayout.machine.ptx.passes.flow import Flow
 
 
@@ -28,6 +29,7 @@ def sunk(function: syntax.Function) -> tuple[Statements, set[int]]:
         return body, set()
     block, made, moved, left = _Block(), [], set(), []
     for statement in body:
+        statement = block.renamed(statement, function)
         if isinstance(statement, syntax.Label) or statement.opcode in ENDS:
             made += [*block.held, statement]
             left += block.held
@@ -51,11 +53,32 @@ def _waits(statement):
 
 
 class _Block:
-    """A basic block from its last wait on. in_flight: names of accumulators; held: moves that come behind the next wait;
-    touched: names of the registers of these."""
+    """A basic block from its last wait on. in_flight: names of accumulators; vectors: {their names, in order: the operand};
+    held: moves that come behind the next wait; touched: names of the registers of these; goes_on: the wgmma that adds to
+    what some of them move."""
 
     def __init__(self):
-        self.in_flight, self.held, self.touched = set(), [], set()
+        self.in_flight, self.vectors, self.held, self.touched, self.goes_on = set(), {}, [], set(), None
+
+    def renamed(self, statement, function):
+        """A statement; one like it that adds to accumulators of a wgmma in flight where it adds to what moves make of these,
+        and nothing reads the registers themselves any more."""
+        if not self.held or not statement.name.startswith("wgmma.mma_async"):
+            return statement
+        origins, (target, *rest) = {}, statement.operands
+        for move in self.held:
+            of, to = [*registers_read(move)], [*defined(move)]
+            if len(of) == len(to) == 1:
+                origins[to[0]] = origins.get(of[0], of[0])
+        names = _names(target)
+        moved = tuple(origins.get(name, name) for name in names)
+        lost = {*moved} - {*names}
+        if not lost or moved not in self.vectors or self.touched & {*registers_in(rest)}:
+            return statement
+        if _is_read(lost, statement, function):
+            return statement
+        self.goes_on = replace(statement, operands=(self.vectors[moved], *rest))
+        return self.goes_on
 
     def holds(self, statement):
         """Whether a statement is such a move, which is kept then."""
@@ -67,14 +90,34 @@ class _Block:
             return True
         if statement.name.startswith("wgmma.mma_async"):
             self.in_flight |= read
+            self.vectors[_names(statement.operands[0])] = statement.operands[0]
         return False
 
     def let_go(self, statement):
         """The moves that a statement cannot come before, in their order."""
-        if not self.touched & {*registers_read(statement), *defined(statement)}:
+        if statement is self.goes_on or not self.touched & {*registers_read(statement), *defined(statement)}:
             return []
         held, self.held, self.touched = self.held, [], set()
         return held
+
+
+def _names(target):
+    """Those of the registers of D, in order."""
+    return tuple(registers_in((target,)))
+
+
+def _is_read(names, statement, function):
+    """Whether one of some registers may be read behind a statement as it is there."""
+    flow = Flow.of(function)
+    for block, inside in flow.blocks.items():
+        at = next((i for i, one in enumerate(inside) if one is statement), None)
+        if at is not None:
+            for one in inside[at + 1:]:
+                if names & {*registers_read(one)}:
+                    return True
+                names = names - ({*defined(one)} if one.guard is None else set())
+            return any(names & flow.live[to] for to in flow.after[block])
+    return False
 
 
 def _behind_branches(function, moves):
