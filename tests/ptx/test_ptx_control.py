@@ -251,6 +251,15 @@ def test_without_together_the_barrier_of_the_grid_traps_and_the_error_says_why()
         entry.run(4, 1, np.zeros(8, np.uint32))
 
 
+def test_a_kernel_that_suspends_itself_for_a_debugger_ends_there_where_a_lane_comes_to_it():
+    """Under a predicate that holds in no lane it goes on; an H200 ended a kernel of FlashAttention-3 at such a line."""
+    entry = sl.ptx.load(module("mov.u32 %r1, %tid.x;\nsetp.eq.u32 %p1, %r1, 40;\n@%p1 brkpt;\nret;")).entry()
+    entry.run(1, 32)
+    with pytest.raises(MachineError, match=r"brkpt: the kernel suspends itself .* \(unspecified launch failure\)") as told:
+        entry.run(1, 64)
+    assert str(told.value).startswith("<text>:") and "warp 1: " in str(told.value)
+
+
 PARTED = """
 ld.param.u64 %rd1, [kernel_param_0];
 mov.u32 %r1, %tid.x;

@@ -3,7 +3,7 @@
 from simlayout.machine.arithmetic.carriers import width_of
 
 _PLAIN = {"shfl", "vote", "match", "redux", "activemask", "elect", "nanosleep", "griddepcontrol", "mma", "movmatrix",
-          "brkpt", "pmevent"}
+          "pmevent"}
 """Opcodes of what the lanes of a warp do together without touching memory, and of what does nothing here."""
 
 _MATRICES = {"ldmatrix", "stmatrix"}

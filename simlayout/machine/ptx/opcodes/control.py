@@ -157,6 +157,14 @@ def trap(instruction, names):
     return {"run": run, "stops": True}
 
 
+def brkpt(instruction, names):
+    """brkpt: ends the launch of a kernel where no debugger is attached, as an H200 does."""
+    def run(warp):
+        raise MachineError("brkpt: the kernel suspends itself for a debugger: without one a GPU ends the launch there "
+                           "(unspecified launch failure)")
+    return {"run": run, "stops": True}
+
+
 def call(instruction, names):
     """call: of a function of the module, of one of the runtime's, or of an address (PTX ISA: call)."""
     returns, callee, arguments, *_ = instruction.operands
@@ -262,6 +270,6 @@ def nothing(instruction, names):
     return {"run": lambda warp: None}
 
 
-CONTROL = {"bra": bra, "brx": brx, "ret": ret, "exit": end, "trap": trap, "call": call, "brkpt": nothing, "pmevent": nothing,
+CONTROL = {"bra": bra, "brx": brx, "ret": ret, "exit": end, "trap": trap, "call": call, "brkpt": brkpt, "pmevent": nothing,
            "nanosleep": nothing, "griddepcontrol": nothing, "prefetch": nothing, "prefetchu": nothing,
            "applypriority": nothing, "discard": nothing, "createpolicy": nothing}
