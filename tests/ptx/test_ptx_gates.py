@@ -123,6 +123,11 @@ UNDER = "@!%p2 bra $skip; {} $skip: "
 ADD = "@%p1 red.global.add.u32 [%rd1], %x0; "
 ADDS = ADD + "@%p1 red.global.add.u32 [%rd1+4], %x1; "
 
+FILLED = "ld.global.u64 %rd4, [%rd1]; "
+WIDE = "mul.lo.u64 %rd3, %rd4, %rd1; {} st.global.u64 [%rd1+8], %rd3; "
+WIDER = WIDE.format("add.u64 %rd3, %rd3, 5; mul.lo.u64 %rd3, %rd3, %rd4; xor.b64 %rd3, %rd3, %rd1; ")
+LOADS = "ld.global.u32 %x3, [%rd1+4]; st.global.u32 [%rd1+12], %x3; "
+
 INTO = "@%p2 bra $in; bra.uni $skip; $in: {} $skip: "
 OTHERWISE = "@%p2 bra $one; bra.uni $two; $one: {} bra $both; $two: {} $both: "
 
@@ -202,6 +207,12 @@ BEHIND_BRANCHES = {
     GUARD + OTHER + LOAD + UNDER.format("st.shared.u32 [%r5+64], %r2; ") + TO_END + ON + END: (1, 0),
     GUARD + OTHER + LOAD + UNDER.format(MANY.replace("%x2, %x0", "%x2, %r2")) + TO_END + ON + END: (1, 0),
     GUARD + OTHER + LOAD + UNDER.format(MORE) + UNDER.format(MORE).replace("skip", "two") + TO_END + ON + END: (1, 0),
+    FILLED + GUARD + OTHER + LOAD + UNDER.format(WIDE.format("")) + TO_END + ON + END: (0, 1),
+    FILLED + GUARD + OTHER + LOAD + UNDER.format(WIDER) + TO_END + ON + END: (1, 0),
+    FILLED + GUARD + OTHER + LOAD + UNDER.format(WIDER) + ADD + LAST: (1, 0),
+    FILLED + GUARD + OTHER + LOAD + UNDER.format(WIDER) + ADD + LOADS: (1, 0),
+    FILLED + GUARD + OTHER + LOAD + UNDER.format(WIDER) + LOADS + TO_END + ON + END: (0, 1),
+    FILLED + GUARD + OTHER + LOAD + UNDER.format(WIDER) + TO_END + LOADS + ON + END: (0, 1),
     GUARD + OTHER + "setp.gt.u32 %p3, %r2, 5; " + LOAD + UNDER.format(MORE) +
     UNDER.format(MORE).replace("skip", "two").replace("%p2", "%p3") + TO_END + ON + END: (0, 1),
     **{GUARD + OTHER + LOAD + UNDER.format(MORE) + way + TO_END + ON + END: (0, 1) for way in (

@@ -7,7 +7,7 @@ are gates, of those that the instructions of a kernel come to in their order:
 - `@p bra` to the end of the kernel, `@p ret`, and the last store under a guard: they become `@p EXIT`;
 - `@p atom`, `@p red`: a branch around it, and around others with the same guard;
 - `@p bra` around lines that ptxas does not put under predicates instead: an atomic or a shuffle is among them, another
-  branch, or there are many.
+  branch, or there are many, which are fewer where nothing behind them loads global memory.
 
 A load that is ahead of lines which ptxas puts under predicates, and of their branch, comes behind a gate that follows, too:
 of `if (i < n) o[i] = a; if (j < n) o[j] = b;` at the end of a kernel b is loaded behind `@p EXIT`, and a is not.
@@ -25,18 +25,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import takewhile
 
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.passes.accesses import STRONG, is_shared_load
-from simlayout.machine.ptx.passes.def_use import (
-    Statements,
-    defined,
-    registers_in,
-    registers_read,
-    symbols_used,
-)
+from simlayout.machine.ptx.passes.def_use import Statements, defined, registers_in, registers_read, symbols_used
 from simlayout.machine.ptx.passes.ends import branched_around, in_registers, keeps_ahead, late
 from simlayout.machine.ptx.passes.known import Known
+from simlayout.machine.ptx.passes.sizes import size_in_words
 from simlayout.machine.ptx.syntax import BITS
 
 Guard = syntax.Register | syntax.Negated
@@ -53,9 +49,9 @@ _PACKED = {"cvt.rn.f16.f32", "cvt.rn.bf16.f32"}
 _ATOMIC = {"atom", "red"}
 _ENDS_LANES = {"ret", "exit"}
 _NEVER_PREDICATED = _ATOMIC | _ENDS_LANES | {"bra", "brx", "call", "shfl"}
-_MANY = 16
-"""Lines around which a branch stays: of 600 random blocks without the above, ptxas 13.0 put those of up to 9 instructions
-under predicates, and none of 12 or more."""
+_MANY, _MANY_AT_LAST = 21, 9
+"""Instructions around which a branch stays, where something behind them loads global memory and where nothing does: by ptxas
+13.0, of chains of 32-bit integers with a store."""
 
 
 @dataclass(frozen=True)
@@ -163,7 +159,15 @@ class _Body:
 
     def _stays(self, around):
         """Whether ptxas leaves a branch around some statements a branch."""
-        return len(around) >= _MANY or any(getattr(self.body[i], "opcode", "bra") in _NEVER_PREDICATED for i in around)
+        inside = [self.body[i] for i in around if not isinstance(self.body[i], syntax.Label)]
+        many = _MANY if self._loads_global_from(around[-1] + 1 if around else 0) else _MANY_AT_LAST
+        return sum(map(size_in_words, inside)) >= many or any(one.opcode in _NEVER_PREDICATED for one in inside)
+
+    def _loads_global_from(self, at):
+        """Whether something loads global memory from a statement on, ahead of atomics under a guard. Behind an end of lanes
+        that does not take the branch away, but a load comes behind both."""
+        straight = takewhile(lambda one: not branched_around(one), self.body[at:])
+        return any(getattr(one, "name", "").startswith("ld.global") for one in straight)
 
     def skipped_from(self, label: int) -> int:
         """Where the branch is that alone leads to a label, if ptxas puts all between under predicates instead; else -1."""

@@ -8,6 +8,7 @@ FFMA.
 from collections.abc import Iterable, Set
 
 from simlayout.machine.ptx import syntax
+from simlayout.machine.ptx.opcodes.lanes import FORMS
 from simlayout.machine.ptx.passes.counted import End, only_goes
 from simlayout.machine.ptx.passes.def_use import defined, registers_read
 
@@ -43,6 +44,23 @@ def size_of(statement: syntax.Instruction) -> int:
     """
     guarded = statement.guard is not None and statement.opcode != "bra"
     return guarded + _alone(statement) + sum(map(_address, statement.operands))
+
+
+def size_in_words(statement: syntax.Instruction) -> int:
+    """How many instructions a statement becomes, of which each computes 32 bits.
+
+    >>> from simlayout.machine.ptx.parser.grammar import parse
+    >>> text = ".version 9.0 .target sm_90 .address_size 64 .entry k() { .reg .b32 %a; .reg .b64 %d; add.u32 %a, %a, 1; "
+    >>> text += "cvta.to.global.u64 %d, %d; add.s64 %d, %d, %d; mul.lo.s64 %d, %d, %d; st.global.u64 [%d+8], %d; ret; }"
+    >>> [size_in_words(one) for one in parse(text).functions["k"].body]
+    [1, 0, 2, 4, 1, 1]
+    """
+    if statement.name.startswith("ld.param"):
+        return 0                                         # a constant, which others have for an operand
+    twice = statement.opcode in FORMS and statement.modifiers[-1] in ("b64", "s64", "u64") and statement.opcode != "cvt"
+    if statement.opcode in ("mul", "mad") and twice:
+        return 4
+    return 2 if twice and _alone(statement) == 1 else int(_alone(statement))
 
 
 def size_in(every: Iterable[syntax.Instruction], end: End, live: Set[str]) -> int:
