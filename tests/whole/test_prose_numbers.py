@@ -220,12 +220,16 @@ def test_how_many_counts_of_kernels_of_more_compilers_are_equal(name, number, co
      ["Of six of these the order of atomics, or of a lock, decides, one has a race, which is told",
       "Of the eight kernels with other counts five have atomics that try again"]),
     ("blind_fourth", (15, "fifteen other projects"), "all results but one", {"atomics try again": 1, "the source page": 4},
-     ["of which the order of atomics decides", "Of the five kernels with other counts one has atomics that try again"])])
+     ["of which the order of atomics decides", "Of the five kernels with other counts one has atomics that try again"]),
+    ("blind_fifth", (5, "for Hopper"), "all results but two",
+     {"the pipe's count of stores": 5, "a load ahead of a branch": 1},
+     ["in one the order of atomics decides, and one ends at a `brkpt`", "The other five are of `stmatrix`"])])
 def test_how_many_counts_of_kernels_predicted_blindly_are_equal(name, many, results, why_apart, sentences):
     kernels = read(f"h200_{name}_kernels.json")["kernels"]
     counts = [(a, b, kernel.get("now", {}).get(of, b)) for kernel in kernels for of, (a, b) in kernel["wavefronts"].items()]
     equal, since = sum(a == b for a, b, _ in counts), sum(a == now for a, _, now in counts)
-    says("accuracy", f"Of {len(kernels)} kernels of {many[1]}", f"{equal} of {len(counts)} counts were equal at once, "
+    whose = many[1] if many[1].startswith("for ") else f"of {many[1]}"
+    says("accuracy", f"Of {len(kernels)} kernels {whose}", f"{equal} of {len(counts)} counts were equal at once, "
          + f"{since} are since, " * (since > equal) + f"and {results}", *sentences)
     apart = [kernel for kernel in kernels if any(a != b for a, b in kernel["wavefronts"].values())]
     assert apart == [kernel for kernel in kernels if "apart" in kernel]
@@ -243,9 +247,9 @@ def test_how_many_counts_of_kernels_predicted_blindly_are_equal(name, many, resu
 
 
 def test_why_results_of_kernels_predicted_blindly_are_others():
-    first, more, third, fourth = (
+    first, more, third, fourth, fifth = (
         [kernel for kernel in read(f"h200_{name}_kernels.json")["kernels"] if kernel["result"] == "other"]
-        for name in ("blind", "blind_more", "blind_third", "blind_fourth"))
+        for name in ("blind", "blind_more", "blind_third", "blind_fourth", "blind_fifth"))
     assert len(first) == 5 and sum(kernel.get("now") == {"result": "equal"} for kernel in first) == 3
     ordered = [kernel for kernel in more if "order" in kernel["why"]]
     assert (len(more), len(ordered)) == (16, 12)
@@ -255,3 +259,13 @@ def test_why_results_of_kernels_predicted_blindly_are_others():
     assert sum(kernel.get("now") == {"result": "equal"} for kernel in third) == 1
     assert sum(kernel.get("hazards", 0) > 0 for kernel in third if kernel not in ordered) == 1
     assert [("order" in kernel["why"], kernel["exact"]) for kernel in fourth] == [(True, False)]
+    assert ["order" in kernel["why"] or "brkpt" in kernel["why"] for kernel in fifth] == [True, True]
+
+
+def test_how_many_counts_of_kernels_for_hopper_are_equal_by_which_counter():
+    kernels = read("h200_blind_fifth_kernels.json")["kernels"]
+    counts = [(of, a == b) for kernel in kernels for of, (a, b) in kernel["wavefronts"].items()]
+    equal = {matrix: [one for of, one in counts if (of == "stmatrix") == matrix] for matrix in (False, True)}
+    assert [(sum(one), len(one)) for one in equal.values()] == [(29, 30), (8, 13)]
+    assert [kernel["gmma"][0] == kernel["gmma"][1] for kernel in kernels if "gmma" in kernel] == 17 * [True]
+    says("accuracy", f"{sum(len(kernel['wavefronts']) > 0 for kernel in kernels)} have counts")
