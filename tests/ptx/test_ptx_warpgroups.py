@@ -191,6 +191,23 @@ def test_accumulators_that_move_between_two_wgmma_of_a_chain_are_the_same_if_not
     assert ("early accumulator" in {hazard.kind for hazard in trace.hazards}) != right
 
 
+@pytest.mark.parametrize("copy", ["mov.f32 %f1, %d3; {moves}", "{moves} mov.f32 %f1, %e3;"])
+@pytest.mark.parametrize("use, right", [("mov.f32 %d0, %f1;", False), ("mov.f32 %f1, %d0;", True)])
+def test_what_else_keeps_accumulators_between_two_wgmma_of_a_chain_does_not_take_what_the_second_one_adds(copy, use, right):
+    op = tensor_op(NAMES[0])
+    a, b, c = numbers(op)
+    moves = "".join(f"mov.f32 %e{i}, %d{i};" for i in range(8))
+    again = line(op, suffix_of(op)).format(d="{" + ", ".join(f"%e{i}" for i in range(8)) + "}")
+    back = "".join(f"mov.f32 %d{i}, %e{i};" for i in range(8))
+    waited = "wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;"
+    done = f"{copy.format(moves=moves)} {again} {waited} {back} {use}"
+    head = ".reg .f32 %e<8>; wgmma.fence.sync.aligned;"
+    d, trace = multiplied(op, program(op, line(op, suffix_of(op)), head=head, between=done, tail=""), a, b, c,
+                          hazards="report")
+    assert (d.tobytes() == held(op, c + 2 * (a @ b.T)).tobytes()) == right
+    assert ("early accumulator" in {hazard.kind for hazard in trace.hazards}) != right
+
+
 AHEAD = "wgmma.commit_group.sync.aligned; mov.b32 %a0, %d0; mov.b32 %a1, %a0; setp.gt.u32 %p3, %tid, {bound};"
 WAIT = "wgmma.wait_group.sync.aligned 0;"
 MOVED = {"behind a branch": (f"{AHEAD} @%p3 bra ON; add.u32 %r2, %tid, 1; ON: {WAIT}", True),

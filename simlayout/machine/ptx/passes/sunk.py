@@ -4,7 +4,7 @@ PTX forbids them, but compilers that do not know wgmma write them: Triton takes 
 `wgmma.commit_group`, and nvcc reads those as integers there, whose inline asm says that it changes them. ptxas 13.0 and 13.5
 put such moves behind WARPGROUP.DEPBAR, also where branches stand between, if nothing needs their results before. So the
 kernel is right. So it is where nvcc moves accumulators to other registers between two wgmma of a chain, the second of which
-adds to those: the product stays where it is, and the moves come behind the wait.
+adds to those: the product stays where it is, and the moves come behind the wait, unless others keep what it was before.
 """
 
 from dataclasses import replace
@@ -62,7 +62,7 @@ class _Block:
 
     def renamed(self, statement, function):
         """A statement; one like it that adds to accumulators of a wgmma in flight where it adds to what moves make of these,
-        and nothing reads the registers themselves any more."""
+        and nothing reads the registers themselves any more, nor other copies of them."""
         if not self.held or not statement.name.startswith("wgmma.mma_async"):
             return statement
         origins, (target, *rest) = {}, statement.operands
@@ -75,7 +75,8 @@ class _Block:
         lost = {*moved} - {*names}
         if not lost or moved not in self.vectors or self.touched & {*registers_in(rest)}:
             return statement
-        if _is_read(lost, statement, function):
+        copies = {name for move in self.held for name in defined(move)} - {*names}       # of what they were until now
+        if _is_read(lost | copies, statement, function):
             return statement
         self.goes_on = replace(statement, operands=(self.vectors[moved], *rest))
         return self.goes_on
