@@ -43,6 +43,10 @@ USED = {
     "half a number": HALF + "ld.local.u32 %r2, [a]; add.u32 %r3, %r2, 1; st.global.u32 [%rd3], %r3;",
     "an address": "ld.local.u64 %rd4, [a]; st.local.u64 [b], %rd4; and.b64 %rd4, %rd4, 4; add.u64 %rd5, %rd1, %rd4; "
                   "st.global.u32 [%rd5], %r1;",
+    "two words, compared": "ld.local.u32 %r2, [a]; ld.local.u32 %r3, [a+4]; setp.lt.u32 %p1, %r2, %r3; "
+                           "@%p1 st.global.u32 [%rd3], %r1;",
+    "what lanes have, subtracted": "ld.local.u32 %r2, [a]; shfl.sync.bfly.b32 %r3, %r2, 1, 31, 0xffffffff; "
+                                   "sub.u32 %r3, %r3, %r2; st.global.u32 [%rd3], %r3;",
     "a condition": "ld.local.u32 %r2, [a]; setp.eq.u32 %p1, %r2, 1; @%p1 st.global.u32 [%rd3], %r1;"}
 
 WITHOUT_USE = {

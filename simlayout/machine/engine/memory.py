@@ -16,6 +16,22 @@ from simlayout.machine.hazards.rows import room_for, rows_of
 POISON = 0xFF
 """The byte that fills fresh shared memory and registers: NaN in f16, bf16 and f32, so that a read too early shows."""
 
+MIXED = 1 << 32
+"""A fill that is no word: each place has another one, so that differences between places show, too."""
+
+
+def undefined(fill: int, count: int, first: int = 0) -> np.ndarray:
+    """uint32 [count]: what is in so many words that nothing has written, of a fill: a word that is in all, or MIXED. first:
+    the number of the first of them.
+
+    >>> undefined(7, 3).tolist(), len({*undefined(MIXED, 1000).tolist()})
+    ([7, 7, 7], 1000)
+    """
+    if fill != MIXED:
+        return np.full(count, fill, np.uint32)
+    words = np.arange(first + 1, first + count + 1, dtype=np.uint32) * np.uint32(0x9E3779B1)
+    return (words ^ words >> np.uint32(15)) * np.uint32(0x85EBCA6B)
+
 
 def lane_addresses(addresses, what):
     """int64 [32] of byte addresses or offsets; a uniform one is every lane's. Raises AddressError if not integers."""
@@ -49,7 +65,7 @@ class SharedMemory:
         self.size, self._launch = size, launch
         room = np.full(room_for(size), POISON, np.uint8)
         if launch is not None:
-            room.view(np.uint32)[:] = launch.fill
+            room.view(np.uint32)[:] = undefined(launch.fill, len(room) // 4)
         self.bytes = room[:size]
         self._tables = rows_of(room)
 

@@ -16,16 +16,18 @@ from os.path import basename
 from typing import Any
 
 from simlayout.errors import HazardError, SimlayoutError
-from simlayout.machine.engine.memory import POISON
+from simlayout.machine.engine.memory import MIXED, POISON
 from simlayout.machine.engine.trace import Trace
 from simlayout.machine.hazards.kinds import Hazard
 from simlayout.machine.hazards.units import in_local, in_shared
 from simlayout.machine.ptx.doubts import INACTIVE, UNWRITTEN, Before, Doubt
 
-FILLS = 0x01010101 * POISON, 0, 1, 0x7F7F7F7F, 0x80808080
-"""Words of such memory before something is written: NaN or -1, zero, one, a large number, a large negative integer."""
+FILLS = 0x01010101 * POISON, 0, 1, 0x7F7F7F7F, 0x80808080, MIXED
+"""Words of such memory before something is written: NaN or -1, zero, one, a large number, a large negative integer;
+and another word in each place, as sums that begin with it or comparisons of two such words do the same if all are equal."""
 
-NOTE = "{}, which makes no difference here: with words of " + ", ".join(map(hex, FILLS)) + " there the launch does the same"
+NOTE = "{}, which makes no difference here: with words of " + ", ".join(map(hex, FILLS[:-1])) + (
+    " there, or of all kinds, the launch does the same")
 
 READ = {UNWRITTEN: "of memory that nothing has written", INACTIVE: "of a lane that does not execute it"}
 """Kind of hazard -> what is read, in a note."""
@@ -40,9 +42,9 @@ def is_undefined(one: Any) -> bool:
 
 
 class Trial:
-    """One execution of a launch. fill: the word that is where nothing is defined; before: a Before, once it has begun;
-    tried: whether reads of that are kept aside, and the launch ends after TRIED instructions. aside: Hazards that a quick
-    look has kept aside."""
+    """One execution of a launch. fill: the word that is where nothing is defined, or MIXED; before: a Before, once it has
+    begun; tried: whether reads of that are kept aside, and the launch ends after TRIED instructions. aside: Hazards that a
+    quick look has kept aside."""
 
     def __init__(self, fill: int = FILLS[0], tried: bool = False):
         self.fill, self.tried = fill, tried

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from simlayout.hardware.tables.arch import LANES
+from simlayout.machine.engine.memory import undefined
 from simlayout.machine.hazards.touches import WEAK
 from simlayout.machine.hazards.units import in_local
 from simlayout.machine.ptx.memory.space import LOCAL, WINDOW
@@ -32,8 +33,9 @@ class LocalTwins:
 
     def begin_local(self, program):
         """Local memory as it is at the start: undefined."""
-        word = np.array([self.cta.launch.fill], np.uint32).view(np.uint8)
-        self.local = np.tile(np.resize(word, program.local_bytes), (LANES, 1))
+        each = -(-program.local_bytes // 4)              # words of a lane
+        words = undefined(self.cta.launch.fill, LANES * each, LANES * each * self.warp_index).view(np.uint8)
+        self.local = words.reshape(LANES, 4 * each)[:, :program.local_bytes].copy()
         self.local_written, self._unknown = None, {}     # row -> (lanes whose value nothing has written, what to tell then)
         if self.cta.launch.log is not None and program.local_bytes:
             self.local_written = np.full((LANES, program.local_bytes), False)

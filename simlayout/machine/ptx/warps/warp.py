@@ -3,6 +3,7 @@
 import numpy as np
 
 from simlayout.hardware.tables.arch import LANES
+from simlayout.machine.engine.memory import undefined
 from simlayout.machine.engine.warp import Warp
 from simlayout.machine.hazards.kinds import calls_of, ordered_ints, place_of
 from simlayout.machine.hazards.units import named
@@ -123,7 +124,7 @@ class PtxWarp(OrderTwins, Warp, Parts, MemoryTwins, LocalTwins, ClusterTwins, Ma
             return held[source]
         which = np.flatnonzero(lost)
         launch.log.add("inactive source", None, self.place(which), lanes=named("lane", ordered_ints(source[which]), LANES))
-        return held[source] if launch.log.aside is None else np.where(lost, launch.fill, held[source])
+        return held[source] if launch.log.aside is None else np.where(lost, undefined(launch.fill, LANES), held[source])
 
     def barrier_count(self, trues, lanes, id=0, threads=None):
         """bar.red: as bar.sync, and returns (how many threads said true, how many there were)."""
