@@ -84,6 +84,12 @@ BECOME = {
     "cvt.u32.u64 %x2, %d0; cvt.u32.u64 %x3, %d1; add.u32 %x1, %x2, %x3;": "LDS.128",
     "ld.shared.u32 %x2, [%r4+4]; cvt.u32.u64 %x3, %d0; add.u32 %x1, %x2, %x3;": "LDS LDS",
     "ld.shared.v2.u64 {%d2, %d3}, [%r4+16]; mov.b64 {_, %x1}, %d3;": "LDS",
+    "st.global.L2::cache_hint.u32 [%rd1+40], %x0, %d0; mov.u32 %x1, 0;": "LDS.64",
+    "ld.volatile.shared.u64 %d2, [%r4+16]; mov.b64 {_, %x1}, %d2;": "LDS",
+    "ld.acquire.cta.shared.u64 %d2, [%r4+16]; cvt.u32.u64 %x1, %d2;": "LDS",
+    "ld.volatile.shared.v2.u64 {%d2, %d3}, [%r4+16]; mov.b64 {_, %x1}, %d3;": "LDS.128",
+    "ld.weak.shared.u64 %d2, [%r4+16]; cvt.u32.u64 %x1, %d2;": "LDS",
+    "ld.weak.shared.u32 %x2, [%r4+16]; ld.weak.shared.u32 %x3, [%r4+20]; add.u32 %x1, %x2, %x3;": "LDS.64",
 }
 """What reads the number of 64 bits in %d0 -> the loads in the SASS, sorted."""
 
@@ -99,6 +105,15 @@ def test_a_load_counts_as_one_of_the_half_that_is_needed(lines):
     made = [{"ld.shared.b32": "LDS", "ld.shared.b64": "LDS.64", "ld.shared.b128": "LDS.128"}[c.instruction]
             for c in trace.lines if c.instruction.startswith("ld.shared") for _ in range(c.instructions)]
     assert " ".join(sorted(made)) == BECOME[lines]
+
+
+@pytest.mark.parametrize("load", ["ld.u64 %d3, [%d2];", "ld.v2.u64 {%d4, %d3}, [%d2];", "ld.volatile.u64 %d3, [%d2];"])
+@pytest.mark.parametrize("part, size", [("cvt.u32.u64 %x1, %d3;", 4), ("mov.b64 {_, %x1}, %d3;", 4),
+                                        ("mov.b64 {%x2, %x3}, %d3; add.u32 %x1, %x2, %x3;", 8)])
+def test_a_generic_load_counts_as_one_of_the_half_that_is_needed(load, part, size):
+    lines = f"cvt.u64.u32 %d2, %r4; cvta.shared.u64 %d2, %d2; {load} {part}"
+    trace = ptx.load(module(body(lines), ["u64", "u32"])).entry().run(1, 32, np.zeros((32, 16), np.uint32), 0, hazards="off")
+    assert [c.instruction for c in trace.lines if c.instruction.startswith("ld.b")] == [f"ld.b{8 * size}"]
 
 
 @needs_tools

@@ -44,9 +44,10 @@ def plain_access(statement: syntax.Instruction | syntax.Label) -> PlainAccess | 
     """
     if not isinstance(statement, syntax.Instruction) or statement.opcode not in ("ld", "st"):
         return None
-    if len(statement.operands) != 2 or len(statement.modifiers) < 2:
+    modifiers = [one for one in statement.modifiers if one != "weak"]                # as all are that are not strong
+    if len(statement.operands) != 2 or len(modifiers) < 2:
         return None
-    (space, *vector, type), store = statement.modifiers, statement.opcode == "st"
+    (space, *vector, type), store = modifiers, statement.opcode == "st"
     address, value = statement.operands[not store], statement.operands[store]
     known = syntax.SPACES.get(space) == "shared" and vector in ([], ["v2"], ["v4"]) and type in WIDTHS
     if not known or not isinstance(address, syntax.Address):

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 
 from simlayout.machine.arithmetic.carriers import WIDTHS
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.passes.accesses import becomes_branches, keeps_apart, may_change, plain_access
+from simlayout.machine.ptx.passes.accesses import becomes_branches, keeps_apart, may_be_shared, may_change, plain_access
 from simlayout.machine.ptx.passes.alignments import MOST_ZEROS, Alignments
 from simlayout.machine.ptx.passes.def_use import Statements, may_define
 from simlayout.machine.ptx.passes.flow import Flow
@@ -135,15 +135,29 @@ def _halves(plain, offset, again, names):
 
 
 def _narrowed(statement, names):
-    """What a generic load of a vector counts as of which not all elements are read; else ()."""
-    if getattr(statement, "opcode", "") != "ld" or len(statement.modifiers) != 2 or statement.count < 2:
+    """What a generic load of a vector counts as of which not all elements are read, and a load of one number of 64 bits
+    that is generic, strong or of the cluster, of which one half is needed; else ()."""
+    if getattr(statement, "opcode", "") != "ld" or plain_access(statement) is not None or not may_be_shared(statement):
         return ()
-    elements, size = statement.operands[0].operands, WIDTHS[statement.modifiers[1]] // 8
+    size = WIDTHS.get(statement.modifiers[-1], 0) // 8
+    if statement.count < 2:
+        to = statement.operands[0]
+        half = _half(Joined(8, 0), names.known.halves(to)) if size == 8 and isinstance(to, syntax.Register) else None
+        return (half,) if half is not None and half.bytes < 8 else ()
+    if len(statement.modifiers) != 2:
+        return ()
+    elements = statement.operands[0].operands
     read = [size * i for i, one in enumerate(elements) if not names.known.unread(one)]
     if size < 4 or len(read) == statement.count:
         return ()
     pairs = {at for at in read if not at % (2 * size) and at + size in read}
-    return tuple(Joined(size * (1 + (at in pairs)), at) for at in read if at - size not in pairs)
+    made = tuple(Joined(size * (1 + (at in pairs)), at) for at in read if at - size not in pairs)
+    return tuple(_half(one, names.known.halves(elements[one.shift // size])) if size == 8 else one for one in made)
+
+
+def _half(whole, which):
+    """Of a number of 64 bits the half of it that is needed, if the other one is not."""
+    return {LOW: Joined(4, whole.shift), HIGH: Joined(4, whole.shift + 4)}.get(which, whole)
 
 
 def _wanted(plain, names):
@@ -273,7 +287,7 @@ class _Run:
         which = 0
         for parts in map(self.every.__getitem__, numbers):
             which |= parts.halves.get(start - parts.offset, BOTH)
-        return {LOW: Joined(4, whole.shift), HIGH: Joined(4, whole.shift + 4)}.get(which, whole)
+        return _half(whole, which)
 
     def _wholes(self, known):
         """(where it starts, its bytes, the number of what counts, the numbers of all that it is made of) of each whole, the

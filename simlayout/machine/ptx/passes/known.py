@@ -293,8 +293,8 @@ def _of_store(one) -> list[tuple[Any, int]] | None:
     """The same of a store of 32 bits or less, which may be those of a wider register."""
     if one.opcode != "st" or syntax.BITS.get(one.modifiers[-1], 64) > 32:
         return None
-    address, *values = one.operands
-    return [(address, BOTH), *((value, LOW) for value in values)]
+    address, value, *policy = one.operands
+    return [(value, LOW), *((other, BOTH) for other in (address, *policy))]
 
 
 def _parts(operand):
