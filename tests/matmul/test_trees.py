@@ -2,6 +2,7 @@
 
 import json
 import sys
+from statistics import geometric_mean
 
 import numpy as np
 import pytest
@@ -176,11 +177,20 @@ def test_few_steps_along_k_take_least_with_c_by_sectors_and_five_do_not():
     assert shares[14608, 14312, 256] < 0.815 and shares[14608, 14312, 320] > 1.085
 
 
-@pytest.mark.parametrize("record", ["h200_sectors", "h100_sectors"])
-def test_lines_that_start_within_sectors_are_stored_by_sectors_where_that_took_less(record):
-    found = tuning_record.read(DATA / f"{record}.json")
+def test_lines_that_start_within_sectors_are_stored_by_sectors_where_that_took_less():
+    found = tuning_record.read(DATA / "h100_sectors.json")
     for tried in found.products:
         assert choose(wanted_of(tried.problem), FIGURES[found.device]) == BY_SECTORS[0]
         us = found.times_of(tried)
-        if tried.problem.K <= 152:
-            assert us.pop(BY_SECTORS[0]) < min(us.values())
+        assert us.pop(BY_SECTORS[0]) < min(us.values())
+
+
+@pytest.mark.parametrize("record, least, mean, most", [("row", 0.777, 0.884, 1.051), ("alone", 0.791, 0.906, 1.086)])
+def test_an_h200_stores_no_lines_by_sectors_because_others_take_less(record, least, mean, most):
+    found, shares = tuning_record.read(DATA / f"h200_sectors_{record}.json.xz"), []
+    for tried in found.products:
+        assert choose(wanted_of(tried.problem), FIGURES[found.device]).store == "tma"
+        us = found.times_of(tried)
+        by_sectors, other = (next(t for config, t in us.items() if (config.store == "sectors") == by) for by in (True, False))
+        shares.append(other / by_sectors)
+    assert least < min(shares) and max(shares) < most and abs(geometric_mean(shares) - mean) < 0.0006

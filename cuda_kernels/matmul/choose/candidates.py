@@ -39,8 +39,11 @@ TILES = ((64, 1, (16,), FEW[:1]), (64, 1, columns(24, 128), MANY), (64, 1, colum
 records, by at most 2.3 percent, so that there are none."""
 
 PINGPONG = ((64, 1, columns(64, 128), MANY), (64, 1, columns(136, 256), DOWN), (128, 2, columns(64, 152), MANY),
-            (128, 2, columns(160, 184), DOWN), (128, 2, (192,), FEW))
-"""The same of the tiles that consumers multiply in turns."""
+            (128, 2, columns(160, 184), DOWN), (128, 2, (192,), FEW), (128, 2, columns(176, 192), MANY[-2:]))
+"""The same of the tiles that consumers multiply in turns. 128 x 176 to 192 in clusters of eight were faster than all others at
+20 of 24 products whose K is an odd multiple of 8 from 208 to 488, by up to 12 percent, and at 12 of 107 with another K, by at
+most 3 (`tests/data/h200_multicast_row.json.xz`). Where rows of A and B start off sectors, L2 serves few neighbours together:
+those of a cluster share what TMA loads."""
 
 WHOLE = {(True, 128, 160, "1x2", "N")}
 """(whether consumers multiply in turns, rows, columns, cluster, c_major) of tiles that are not cut along K, because ptxas
@@ -72,13 +75,13 @@ times as long as others (by hand, on an H100)."""
 BY_SECTORS = tuple(Hopper(tile_n=tile_n, buffers=1, group=1, cluster_m=2, bands=2, pingpong=True, store="sectors")
                    for tile_n in (200, 184))
 """What a product gets whose C is `off_sectors`: the first, or the second where that has no room, because B is MN-major.
-Microseconds of it, of the best of seven others and of cuBLAS (tests/data/h100_sectors.json, h200_sectors.json):
+Microseconds of an H100 (tests/data/h100_sectors.json):
 
-| | H100 | H200 |
-| 6000 x 7000 x 64 | 34, 49, 53 | 31, 37, 38 |
-| 20000 x 4104 x 128 | 67, 99, 103 | 65, 77, 82 |
-| 14608 x 14312 x 152 | 219, 255, 253 | 204, 234, 206 |
-| 14608 x 14312 x 256 | 216, 288, 243 | 257, 204, 216 |
+| | by sectors | the best of seven others | cuBLAS |
+| 6000 x 7000 x 64 | 34 | 49 | 53 |
+| 20000 x 4104 x 128 | 67 | 99 | 103 |
+| 14608 x 14312 x 152 | 219 | 255 | 253 |
+| 14608 x 14312 x 256 | 216 | 288 | 243 |
 """
 
 SHALLOW_BYTES = 512
@@ -86,13 +89,20 @@ SHALLOW_BYTES = 512
 twelve others up to K = 152, 0.98 to 1.06 from 184 to 216, where C is of 96 to 312 MB, 0.81 at 256 (418 MB) and 1.09 at 320
 (tests/data/h100_sectors_deeper.json). Where L2 holds C it took 0.94 to 1.7 of others (tests/data/h100_likely.json.xz)."""
 
+SECTORS_STORED = 2000
+"""Bytes of C per nanosecond that are stored by sectors, about: 1490 to 2510 on an H100, 1420 to 2890 on an H200, the fewer the
+deeper a product is. Otherwise DRAM reads what it writes, and half of its bandwidth is left, 1676 and 2407. At 43 products in
+a row an H200 took 0.88 of the time by sectors with what is likeliest of all others (geometric mean; 0.78 to 1.05), at 29
+alone 0.91 (0.79 to 1.09): tests/data/h200_sectors_row.json.xz, h200_sectors_alone.json.xz."""
+
 
 def off_sectors(wanted, gpu):
     """Whether storing C is most of the work and every other line of it starts within a sector of 32 bytes, which two tiles
-    would share: L2 then reads such sectors from DRAM (`kernels.hopper.sectors`), unless it can keep C whole."""
+    would share: L2 then reads such sectors from DRAM (`kernels.hopper.sectors`), unless it can keep C whole. Not on a GPU
+    whose DRAM does that in less time than it takes to store C by sectors."""
     line = wanted.N * TYPES[wanted.out].bytes
     return (wanted.store == "tma" and line % 32 == 16 and wanted.matrices * wanted.M * line > gpu.l2_bytes
-            and wanted.K * TYPES[wanted.types[0]].bytes <= SHALLOW_BYTES)
+            and wanted.K * TYPES[wanted.types[0]].bytes <= SHALLOW_BYTES and gpu.dram / 2 < SECTORS_STORED)
 
 
 def fitted(tile_m, tile_n, most=12, **options):
