@@ -7,7 +7,7 @@ loads from it, or adds to what is there.
 from simlayout.machine.engine.trace import Trace
 from simlayout.machine.hazards.kinds import Hazard, Place, located
 from simlayout.machine.ptx.entry import Entry
-from simlayout.machine.ptx.passes.def_use import instructions
+from simlayout.machine.ptx.passes.statements import instructions
 
 _LOADS = {"ld", "ldu"}
 _UNKNOWN = {"call", "cp", "brx"}

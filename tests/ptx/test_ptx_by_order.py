@@ -10,8 +10,8 @@ import simlayout as sl
 from simlayout.machine.ptx import running
 from simlayout.machine.ptx.passes.alike import Alike
 from simlayout.machine.ptx.passes.by_order import ByOrder
-from simlayout.machine.ptx.passes.def_use import instructions
 from simlayout.machine.ptx.passes.known import Known
+from simlayout.machine.ptx.passes.statements import instructions
 from simlayout.machine.ptx.passes.waits import tried_again
 
 HEAD = """.shared .align 4 .b8 s[1024]; .shared .align 4 .b8 bins[128]; .shared .align 4 .b32 count;

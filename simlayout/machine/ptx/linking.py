@@ -124,16 +124,8 @@ def _names_in(each):
     """The symbols that a variable's initial value, or a function's body and tables, name."""
     if isinstance(each, syntax.Variable):
         return {r.symbol for r in each.relocations}
-    found: set[str] = {name for table in each.tables.values() if isinstance(table, tuple) for name in table}
-
-    def note(symbol: syntax.Symbol) -> syntax.Symbol:
-        found.add(symbol.name)
-        return symbol
-
-    for statement in each.body or ():
-        if isinstance(statement, syntax.Instruction):
-            syntax.mapped(statement.operands, syntax.Symbol, note)
-    return found
+    tables = {name for table in each.tables.values() if isinstance(table, tuple) for name in table}
+    return tables.union(*(statement.symbols for statement in each.body or ()))
 
 
 def _renamer(own: dict[str, str]) -> Callable[[tuple], tuple]:

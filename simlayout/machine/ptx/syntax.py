@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import is_
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from simlayout.machine.arithmetic.carriers import WIDTHS
 
@@ -231,10 +231,23 @@ class Instruction:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A label in a body."""
+    """A label in a body. It may be asked what an Instruction is asked: it has no opcode, and does nothing."""
 
     name: str
     line: int
+    opcode: ClassVar[str] = ""
+    modifiers: ClassVar[tuple[str, ...]] = ()
+    operands: ClassVar[tuple[Operand, ...]] = ()
+    guard: ClassVar[None] = None
+    spaces: ClassVar[tuple[str, ...]] = ()
+    names_shared: ClassVar[bool] = False
+    reads: ClassVar[tuple[str, ...]] = ()
+    writes: ClassVar[tuple[str, ...]] = ()
+    may_write: ClassVar[tuple[str, ...]] = ()
+    symbols: ClassVar[tuple[str, ...]] = ()
+
+
+Statement: TypeAlias = Instruction | Label
 
 
 _PARTS = {Address: ("base",), TensorAddress: ("base", "sampler", "coordinates"), Vector: ("operands",),
@@ -353,7 +366,7 @@ class Function:
     returns: tuple[Variable, ...]
     variables: dict[str, Variable]
     directives: dict[str, tuple[int | str, ...]]
-    body: tuple[Instruction | Label, ...] | None
+    body: tuple[Statement, ...] | None
     tables: dict[str, tuple[str, ...] | Prototype]
     linkage: str = ""
     line: int = 0

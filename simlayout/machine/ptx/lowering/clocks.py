@@ -18,7 +18,7 @@ def clocks_moved(function: syntax.Function) -> syntax.Function:
     >>> [one.name for one in clocks_moved(parse(text).functions["k"]).body]
     ['mov.b32', 'add.u32', 'ret']
     """
-    body: list[syntax.Instruction | syntax.Label] = []
+    body: list[syntax.Statement] = []
     for statement in function.body or ():
         if isinstance(statement, syntax.Instruction) and _reads_clocks(statement):
             read: dict[str, syntax.Register] = {}

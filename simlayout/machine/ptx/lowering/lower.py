@@ -69,14 +69,13 @@ class Lowering:
     def _used(self, function):
         """Places the module's shared variables that a function uses; returns the functions with a body that it calls, or
         whose address it takes."""
-        names = {symbol.name: None for instruction in function.body if isinstance(instruction, syntax.Instruction)
-                 for symbol in _symbols(instruction.operands)}
+        names = dict.fromkeys(name for statement in function.body for name in statement.symbols)
         self.symbols.update(names)
         for name in names:
             variable = self.module.variables.get(name)
             if variable is not None and variable.space == "shared" and name not in self.shared:
                 self.shared[name] = self.new_shared(variable)
-        if self.reserved_at is None and any(RESERVED in getattr(statement, "operands", ()) for statement in function.body):
+        if self.reserved_at is None and any(RESERVED in statement.operands for statement in function.body):
             self.reserved_at, = self.new_shared(_SYSTEM)
         if any(_is_indirect(instruction) for instruction in function.body):
             variables = self.module.variables.values()
@@ -296,21 +295,10 @@ def _guarded(guard, names):
 
 def _callee(instruction):
     """The name of the function that it calls, or None."""
-    calls = isinstance(instruction, syntax.Instruction) and instruction.opcode == "call"
+    calls = instruction.opcode == "call"
     return instruction.operands[1].name if calls and isinstance(instruction.operands[1], syntax.Symbol) else None
 
 
 def _is_indirect(instruction):
     """Whether it calls what a register points to."""
-    return (isinstance(instruction, syntax.Instruction) and instruction.opcode == "call"
-            and isinstance(instruction.operands[1], syntax.Register))
-
-
-def _symbols(operands):
-    for operand in operands:
-        if isinstance(operand, syntax.Symbol):
-            yield operand
-        elif isinstance(operand, syntax.Vector | syntax.Arguments):
-            yield from _symbols(operand.operands)
-        elif isinstance(operand, syntax.Address | syntax.TensorAddress):
-            yield from _symbols((operand.base,))
+    return instruction.opcode == "call" and isinstance(instruction.operands[1], syntax.Register)

@@ -16,10 +16,10 @@ from simlayout.machine.ptx.passes.arrays import Pointers
 from simlayout.machine.ptx.passes.atomic_values import asked
 from simlayout.machine.ptx.passes.by_order import ByOrder
 from simlayout.machine.ptx.passes.carried import Carried
-from simlayout.machine.ptx.passes.def_use import instructions, registers_in
 from simlayout.machine.ptx.passes.guesses import guesses
 from simlayout.machine.ptx.passes.idle import idle
 from simlayout.machine.ptx.passes.known import Known
+from simlayout.machine.ptx.passes.statements import instructions, registers_in
 from simlayout.machine.ptx.passes.waits import asked_again, looks, tried_again, waits
 
 

@@ -1,6 +1,6 @@
 """What is known of a function of PTX before it runs: what ptxas makes of it, and what its accesses are for.
 
-    def_use, flow, known               registers, basic blocks, and what the values of registers may be
+    statements, flow, known            registers, basic blocks, and what the values of registers may be
     accesses, arrays                   which statements access shared memory, and which array
     wrapped                            calls of small functions are put in place
     rotated, unrolled, rounds          loops test at their bottom, and several rounds are written out, as ptxas does it

@@ -32,7 +32,7 @@ class PlainAccess(NamedTuple):
     elements: tuple[syntax.Operand, ...]
 
 
-def plain_access(statement: syntax.Instruction | syntax.Label) -> PlainAccess | None:
+def plain_access(statement: syntax.Statement) -> PlainAccess | None:
     """What a statement is, if it is one.
 
     >>> from simlayout.machine.ptx.parser.grammar import parse
@@ -42,7 +42,7 @@ def plain_access(statement: syntax.Instruction | syntax.Label) -> PlainAccess | 
     >>> [one and (one.store, one.size, len(one.elements)) for one in map(plain_access, parse(text).functions["k"].body)]
     [(False, 2, 2), (True, 4, 1), None, None, None]
     """
-    if not isinstance(statement, syntax.Instruction) or statement.opcode not in ("ld", "st"):
+    if statement.opcode not in ("ld", "st"):
         return None
     modifiers = [one for one in statement.modifiers if one != "weak"]                # as all are that are not strong
     if len(statement.operands) != 2 or len(modifiers) < 2:
@@ -68,7 +68,7 @@ def may_be_shared(access: syntax.Instruction) -> bool:
     return access.names_shared or not access.spaces and "commit_group" not in access.modifiers
 
 
-def keeps_apart(statement: syntax.Instruction | syntax.Label, store: bool) -> bool:
+def keeps_apart(statement: syntax.Statement, store: bool) -> bool:
     """Whether loads of shared memory on both sides of a statement stay apart; store: whether stores do."""
     if isinstance(statement, syntax.Label) or statement.opcode in _ENDS or becomes_branches(statement, store):
         return True

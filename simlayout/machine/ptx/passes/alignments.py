@@ -3,7 +3,7 @@
 from collections import Counter
 
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.passes.def_use import instructions, may_define, registers_read
+from simlayout.machine.ptx.passes.statements import instructions
 
 MOST_ZEROS = 4
 """Low bits that are looked at: multiples of 16 and more are all the same here."""
@@ -22,7 +22,7 @@ class Alignments:
 
     def __init__(self, names):
         self._names, self._above, made = names, {}, []
-        self._reads = Counter(name for s in instructions(names.function.body) for name in registers_read(s))
+        self._reads = Counter(name for s in instructions(names.function.body) for name in s.reads)
         self._bits: dict[str, int] = {}                  # of a register, whichever of its definitions it is from
         above: dict[str, list[int]] = {}                 # register -> [bits] of its definition above in the block
         for s in names.function.body:
@@ -30,7 +30,7 @@ class Alignments:
                 above = {}
                 continue
             read = {r.name: above[r.name] for r in s.operands if isinstance(r, syntax.Register) and r.name in above}
-            for name in may_define(s):
+            for name in s.may_write:
                 made.append((name, s, read, bits := [MOST_ZEROS]))
                 self._bits[name] = MOST_ZEROS
                 above[name] = bits

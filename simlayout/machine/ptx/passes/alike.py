@@ -13,8 +13,8 @@ from functools import cached_property
 
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.opcodes.lanes import FORMS
-from simlayout.machine.ptx.passes.def_use import defined, registers_in, registers_read
 from simlayout.machine.ptx.passes.flow import Flow
+from simlayout.machine.ptx.passes.statements import registers_in
 
 _COMPUTES = {*FORMS, "mov", "cvta", "mapa", "ld", "shfl", "selp", "setp"}
 """Opcodes whose results are alike if their operands are."""
@@ -59,7 +59,7 @@ class Alike:
         once: dict[str, frozenset] = {}
         several: set[str] = set()
         for block, one in self._body:
-            for name in defined(one):
+            for name in one.writes:
                 several |= {name} & once.keys()
                 once[name] = frozenset({(block, id(one))})
         behind: dict[int, dict] = {}
@@ -73,8 +73,8 @@ class Alike:
                     now[name] = now.get(name, frozenset()) | where
                 for one in self._flow.blocks[block]:
                     found[id(one)] = block, {name: (now if name in several else once).get(name, frozenset())
-                                             for name in registers_read(one)}
-                    for name in several.intersection(defined(one)):
+                                             for name in one.reads}
+                    for name in several.intersection(one.writes):
                         kept = frozenset() if one.guard is None else now.get(name, frozenset())
                         now[name] = kept | {(block, id(one))}
                 read = set().union(*(self._flow.live[to] for to in self._flow.after[block]))
@@ -131,4 +131,4 @@ def _matters(one):
     from_one = one.opcode == "shfl" and "idx" in one.modifiers and getattr(one.operands[3], "value", None) == 31
     if one.opcode in _AGREED and "match.any" not in one.name:
         return registers_in((one.guard,))
-    return registers_in((one.guard, one.operands[2])) if from_one else registers_read(one)
+    return registers_in((one.guard, one.operands[2])) if from_one else one.reads

@@ -3,7 +3,7 @@
 from collections import defaultdict
 
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.passes.def_use import defined, instructions, registers_in, registers_read
+from simlayout.machine.ptx.passes.statements import instructions, registers_in
 
 
 def answers(function: syntax.Function) -> dict[int, set[int]]:
@@ -29,13 +29,13 @@ def answers(function: syntax.Function) -> dict[int, set[int]]:
     while before != made:
         before, made = made, {}
         for one in body:
-            sources = [] if one.opcode == "ld" else list(registers_read(one))
+            sources = [] if one.opcode == "ld" else list(one.reads)
             plain, by_shuffle = bit.get(id(one), 0), 0
             for name in sources:
                 plain, by_shuffle = plain | read[name], by_shuffle | before.get(name, 0)
             if one.opcode == "shfl":
                 by_shuffle |= plain
-            for name in defined(one):
+            for name in one.writes:
                 read[name] |= plain
                 made[name] = made.get(name, -1) & by_shuffle
     stores = [(one, list(registers_in(one.operands[1:]))) for one in body if one.opcode == "st" and one.names_shared]

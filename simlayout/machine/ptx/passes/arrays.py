@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.cxx.names import variable_name
 from simlayout.machine.ptx.opcodes.memory import Bounds
-from simlayout.machine.ptx.passes.def_use import defined, instructions, registers_in, registers_read
+from simlayout.machine.ptx.passes.statements import instructions, registers_in
 
 _SAME = {"mov", "cvta", "cvt", "shfl"}
 NUMBERS = {"setp", "shr", "bfe", "rem", "div", "ld", "ldu", "atom", "call", "popc", "clz", "bfind"}
@@ -30,14 +30,14 @@ class Pointers:
     def __init__(self, function: syntax.Function, arrays: Mapping[str, tuple[int, int]]):
         self._arrays = arrays
         body = instructions(function.body) if arrays else []
-        self._defined = {name for instruction in body for name in defined(instruction)}
+        self._defined = {name for instruction in body for name in instruction.writes}
         self._what: dict[str, frozenset[str]] = {}       # by register, as far as its definitions are understood so far
         while any([self._takes(instruction) for instruction in body]):
             pass
 
     def _takes(self, instruction):
         """Whether a definition says something new of its registers."""
-        names, made = list(defined(instruction)), self._made(instruction)
+        names, made = list(instruction.writes), self._made(instruction)
         if not names or made is None:
             return False
         if made and isinstance(instruction.operands[0], syntax.Vector):
@@ -148,11 +148,11 @@ def passed_to(function: syntax.Function, parameters: Mapping[str, int], line: in
         if isinstance(source, syntax.Address) and isinstance(source.base, syntax.Symbol) and source.base.name in parameters:
             of: set[str | int] = {parameters[source.base.name] + source.offset}
         elif one.opcode in NUMBERS:
-            others.update(defined(one))
+            others.update(one.writes)
             continue
         else:
-            of = {*registers_read(one)}
-        for name in defined(one):
+            of = {*one.reads}
+        for name in one.writes:
             made[name] |= of
     seen: set[str | int] = set()
     places = [p for one in body if one.line == line for p in one.operands if isinstance(p, syntax.Address)]

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.opcodes.lanes import FORMS
-from simlayout.machine.ptx.passes.def_use import defined, instructions, registers_read
 from simlayout.machine.ptx.passes.known import Known
+from simlayout.machine.ptx.passes.statements import instructions
 
 _BOUNDS = {"lt", "le", "gt", "ge", "lo", "ls", "hi", "hs"}
 """Comparisons of an index with a bound."""
@@ -48,14 +48,14 @@ class _Uses:
     def __init__(self, body, known):
         self._known, self._readers, self._loads = known, defaultdict(list), defaultdict(list)
         for instruction in body:
-            for name in registers_read(instruction):
+            for name in instruction.reads:
                 self._readers[name].append(instruction)
             if instruction.opcode == "ld":
                 self._loads[self._variable(instruction.operands[1])].append(instruction)
 
     def is_index(self, atomic):
         """Whether what an atomic gives is an index, and no more. What is only compared is a count."""
-        seen, todo, used = set(), [*defined(atomic)], False
+        seen, todo, used = set(), [*atomic.writes], False
         while todo:
             name = todo.pop()
             if name in seen:
@@ -75,14 +75,14 @@ class _Uses:
         if reader.opcode in ("setp", "set"):
             return None if _BOUNDS.isdisjoint(reader.modifiers) else ()
         if reader.opcode in ("mov", "shfl", *FORMS):
-            return defined(reader)
+            return reader.writes
         stores = reader.opcode in ("st", "atom", "red")
         if reader.opcode == "ld" or stores and ("global" in reader.spaces or name not in _values(reader)):
             return ()
         variable = self._variable(reader.operands[0]) if reader.opcode == "st" else None
         if variable is None or "shared" not in reader.spaces:
             return None
-        return [made for load in self._loads[variable] for made in defined(load)]
+        return [made for load in self._loads[variable] for made in load.writes]
 
     def _variable(self, address):
         """The variable that plainly is at an address, or None."""
@@ -93,4 +93,4 @@ class _Uses:
 def _values(access):
     """Names of the registers that a store or an atomic reads, but for those of its address."""
     values = tuple(one for one in access.operands if not isinstance(one, syntax.Address))
-    return set(registers_read(replace(access, guard=None, operands=values)))
+    return set(replace(access, guard=None, operands=values).reads)

@@ -16,9 +16,9 @@ from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.opcodes.lanes import FORMS
 from simlayout.machine.ptx.passes.accesses import may_be_shared
 from simlayout.machine.ptx.passes.alike import Alike
-from simlayout.machine.ptx.passes.def_use import defined, instructions, registers_in, registers_read
 from simlayout.machine.ptx.passes.flow import Flow
 from simlayout.machine.ptx.passes.known import Known
+from simlayout.machine.ptx.passes.statements import instructions, registers_in
 
 
 class How(IntEnum):
@@ -105,7 +105,7 @@ class _Spread:
                 yield one
             if one.opcode in _STORES:
                 self._store(one, under)
-            names = {*defined(one), *_results(one)}
+            names = {*one.writes, *_results(one)}
             made = max(self._made(one), under) if names else How.NOT
             for name in names:
                 before = self._how.pop(name, How.NOT)
@@ -148,7 +148,7 @@ class _Spread:
             return How.RANK if one.opcode == "atom" and self._hands_out(one) else How.LANES
         if one.opcode in _LOADS:
             return self._loaded(one)
-        how = self._of(registers_read(one))
+        how = self._of(one.reads)
         if one.opcode == "shfl" and how == How.RANK:
             return How.ALL if "idx" in one.modifiers and self._alike(one, one.operands[2]) else How.LANES
         if how == How.RANK and (one.opcode not in _SUMS or self._scales(one)):
@@ -238,7 +238,7 @@ class Roots:
     def __init__(self, body):
         self._makers = defaultdict(list)
         for one in body:
-            for name in defined(one):
+            for name in one.writes:
                 self._makers[name].append(one)
         self._known: dict[str, frozenset[str]] = {}
 

@@ -8,7 +8,7 @@ either: compilers load both sides of a `?:` before they know which one counts.
 from collections import defaultdict
 
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.passes.def_use import instructions, registers_read
+from simlayout.machine.ptx.passes.statements import instructions
 
 _MOVES = {"mov", "and", "or", "xor", "not", "shl", "shr", "bfi", "prmt"}
 """Opcodes that take bits from one place to another, or leave them out."""
@@ -29,7 +29,7 @@ class Carried:
             todo += new
 
     def _take(self, instruction):
-        read = set(registers_read(instruction))
+        read = set(instruction.reads)
         if instruction.opcode == "st":
             self._used |= read - set(_names(instruction.operands[1:2]))
         elif instruction.opcode == "selp":

@@ -15,11 +15,11 @@ from dataclasses import replace
 
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.passes.accesses import becomes_branches, keeps_apart, plain_access
-from simlayout.machine.ptx.passes.def_use import Statements, defined, instructions, registers_in, registers_read
 from simlayout.machine.ptx.passes.flow import Flow
 from simlayout.machine.ptx.passes.gates import Guard
 from simlayout.machine.ptx.passes.joined import Wholes
 from simlayout.machine.ptx.passes.known import Known
+from simlayout.machine.ptx.passes.statements import Statements, instructions, registers_in
 
 _CHOICES = {"b16", "u16", "s16", "b32", "u32", "s32", "f32"}
 
@@ -59,9 +59,9 @@ def _taken_apart(function, wholes, stay):
     held, body = stay.union(wholes.within, *wholes.within.values()), []
     for load in function.body:
         accesses = wholes.counts.get(id(load), ())
-        if len(accesses) > 1 and id(load) not in held and not wanted.isdisjoint(made := {*defined(load)}):
+        if len(accesses) > 1 and id(load) not in held and not wanted.isdisjoint(made := {*load.writes}):
             plain = plain_access(load)
-            if not plain.store and plain.size == 4 and load.guard is None and made.isdisjoint(registers_read(load)):
+            if not plain.store and plain.size == 4 and load.guard is None and made.isdisjoint(load.reads):
                 body += [_part(load, plain, one) for one in accesses]
                 continue
         body.append(load)
@@ -86,9 +86,9 @@ class _Choices:
         self._known, self._counts, self._selects = known, wholes.counts, set[int]()
         self._stay = stay.union(*wholes.within.values())
         body = instructions(function.body)
-        reads = Counter(name for one in body for name in registers_read(one))
+        reads = Counter(name for one in body for name in one.reads)
         self._constants = {name for one in body if one.opcode == "ld" and "param" in one.spaces
-                           for name in defined(one) if reads[name] == 1}
+                           for name in one.writes if reads[name] == 1}
 
     def load(self, block, at):
         """The load that comes under the predicate of the select at a place in a block, or None."""
@@ -109,27 +109,27 @@ class _Choices:
     def _made(self, part, before, operand):
         """Where an operand is made in a block, ahead of a place there; -1 if it is not."""
         name = getattr(operand, "name", "")
-        return next((at for at in range(before - 1, -1, -1) if name in defined(part[at])), -1)
+        return next((at for at in range(before - 1, -1, -1) if name in part[at].writes), -1)
 
     def _comes(self, block, made, at):
         """Whether what is made at one place may come to another one: a load for this alone, past nothing that keeps it."""
         part = self.flow.blocks[block]
-        load, between, written = part[made], part[made + 1:at], {*defined(part[at])}
+        load, between, written = part[made], part[made + 1:at], {*part[at].writes}
         if not _is_load(load) or id(load) in self._stay or len(self._counts.get(id(load), ((),))) != 1:
             return False
         if any(keeps_apart(one, False) or becomes_branches(one, True) or _stores(one, load) for one in between):
             return False
-        loaded, needed = {*defined(load)}, {*registers_read(load)}
+        loaded, needed = {*load.writes}, {*load.reads}
         if any(self._is_read_behind(block, at + 1, name) for name in loaded - written):
             return False
-        if len(loaded.intersection(registers_read(part[at]))) > 1:
+        if len(loaded.intersection(part[at].reads)) > 1:
             return False
-        return not any(needed.intersection(defined(one)) or loaded.intersection(registers_read(one)) for one in between)
+        return not any(needed.intersection(one.writes) or loaded.intersection(one.reads) for one in between)
 
     def _is_there(self, block, at, load, other):
         """Whether the other choice is in a register ahead of the load, and nothing needs it behind the select."""
         part = self.flow.blocks[block]
-        written = {*defined(part[at])}
+        written = {*part[at].writes}
         while not self._is_constant(other):
             made = self._made(part, at, other)
             one = part[made]
@@ -153,9 +153,9 @@ class _Choices:
         while todo:
             block, first = todo.pop()
             for one in self.flow.blocks[block][first:]:
-                if name in registers_read(one):
+                if name in one.reads:
                     return True
-                if name in defined(one) and one.guard is None:
+                if name in one.writes and one.guard is None:
                     break
             else:
                 todo += [(to, 0) for to in self.flow.after[block] if to not in seen]

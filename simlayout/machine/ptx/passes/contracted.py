@@ -18,15 +18,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.passes.def_use import ENDS, Statements, defined, registers_read
 from simlayout.machine.ptx.passes.quotients import folded, is_quotient, taken_apart
+from simlayout.machine.ptx.passes.statements import ENDS, Statements
 
 _TYPES = {"f32", "f64", "f16", "f16x2", "bf16", "bf16x2"}
 _DEEPEST = 20
 """Moves that are followed."""
 
 
-def contracted(body: Statements, entry: bool = True) -> list[syntax.Instruction | syntax.Label]:
+def contracted(body: Statements, entry: bool = True) -> list[syntax.Statement]:
     """The statements of a function with sums fused as ptxas does; products that nothing uses any more are left out. entry:
     whether its parameters are those of a kernel.
 
@@ -40,7 +40,7 @@ def contracted(body: Statements, entry: bool = True) -> list[syntax.Instruction 
     if not any(map(is_product, body)) or not any(map(is_sum, body)):
         return body
     found = _Sums(body, entry)
-    made: list[syntax.Instruction | syntax.Label] = []
+    made: list[syntax.Statement] = []
     for at, statement in enumerate(body):
         if at in found.fused:
             made += _fused(statement, *found.fused[at])
@@ -51,19 +51,19 @@ def contracted(body: Statements, entry: bool = True) -> list[syntax.Instruction 
     return made
 
 
-def is_product(statement: syntax.Instruction | syntax.Label) -> bool:
+def is_product(statement: syntax.Statement) -> bool:
     """Whether a statement is a mul of all lanes that may be fused, or a quotient; mul.sat is none."""
-    return _is(statement, "mul") and getattr(statement, "guard", None) is None or is_quotient(statement)
+    return _is(statement, "mul") and statement.guard is None or is_quotient(statement)
 
 
-def is_sum(statement: syntax.Instruction | syntax.Label) -> bool:
+def is_sum(statement: syntax.Statement) -> bool:
     """Whether a statement is an add or sub that may be fused."""
     return _is(statement, "add", "sub")
 
 
 def _is(statement, *opcodes):
     """Whether a statement is one of these of floats, whose rounding may be left out."""
-    return (isinstance(statement, syntax.Instruction) and statement.opcode in opcodes and statement.modifiers[-1:] != ()
+    return (statement.opcode in opcodes and statement.modifiers[-1:] != ()
             and statement.modifiers[-1] in _TYPES and len(statement.operands) == 3
             and isinstance(statement.operands[0], syntax.Register)
             and not set(statement.modifiers[:-1]) - ({"ftz"} if statement.opcode == "mul" else {"ftz", "sat"}))
@@ -93,11 +93,10 @@ class _Sums:
         self._definitions: dict[str, list[int]] = {}
         self._uses: dict[str, list[int]] = {}
         for at, statement in enumerate(body):
-            if isinstance(statement, syntax.Instruction):
-                for name in defined(statement):
-                    self._definitions.setdefault(name, []).append(at)
-                for name in registers_read(statement):
-                    self._uses.setdefault(name, []).append(at)
+            for name in statement.writes:
+                self._definitions.setdefault(name, []).append(at)
+            for name in statement.reads:
+                self._uses.setdefault(name, []).append(at)
         self._by_sum: dict[tuple[int, int], _Product] = {}
         products = [made for at, one in enumerate(body) if is_product(one)
                     and (made := self._product(at, one)) is not None]

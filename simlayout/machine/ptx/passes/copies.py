@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.passes.def_use import Statements, defined, symbols_used
+from simlayout.machine.ptx.passes.statements import Statements
 
 NUMBERS = "as the numbers say"
 
@@ -77,7 +77,7 @@ class Copies:
 
     def _copied(self, statement, number):
         guard, operands = self._read(statement.guard), statement.operands
-        written = {*defined(statement)}
+        written = {*statement.writes}
         rest = self._read(operands[bool(written):])
         if written:
             self._count += 1
@@ -90,7 +90,7 @@ class Copies:
             rest = syntax.mapped(operands[0], syntax.Register, new), *rest
         return self._rounds.told(replace(statement, guard=guard, operands=rest), number)
 
-    def written(self) -> list[syntax.Instruction | syntax.Label]:
+    def written(self) -> list[syntax.Statement]:
         """The statements of the rounds: ahead of them registers get their names, and the last ones of those that are used
         have their own. In straight code those that are so much more than another one keep their names, too: ptxas knows
         it of the last round as of the others."""
@@ -103,8 +103,8 @@ class Copies:
         for one in self._out:
             made.append(syntax.mapped(one, syntax.Register, lambda register: replace(register, name=names[register.name])
                                       if register.name in names else register) if names else one)
-            made += [self._move(replace(to, name=moved[to.name]), to) for to in getattr(one, "operands", ())[:1]
-                     if getattr(to, "name", "") in moved and to.name in defined(one)]
+            made += [self._move(replace(to, name=moved[to.name]), to) for to in one.operands[:1]
+                     if getattr(to, "name", "") in moved and to.name in one.writes]
         return [*entry, *made]
 
     def _stays(self, register):
@@ -121,9 +121,9 @@ def goes_to(like: syntax.Instruction, label: str, guard=None) -> syntax.Instruct
     return replace(like, opcode="bra", modifiers=(), guard=guard, used_bytes=None, operands=(syntax.Symbol(label),))
 
 
-def straight(body: Statements, stay: Collection[syntax.Label]) -> list[syntax.Instruction | syntax.Label]:
+def straight(body: Statements, stay: Collection[syntax.Label]) -> list[syntax.Statement]:
     """Statements without branches to what follows, and without labels that nothing names, but for those that stay."""
-    made: list[syntax.Instruction | syntax.Label] = []
+    made: list[syntax.Statement] = []
     follow: set[str] = set()
     for one in reversed(body):
         if isinstance(one, syntax.Label):
@@ -133,5 +133,5 @@ def straight(body: Statements, stay: Collection[syntax.Label]) -> list[syntax.In
         else:
             follow = set()
         made.append(one)
-    named = {name for one in made for name in symbols_used(one)}
+    named = {name for one in made for name in one.symbols}
     return [one for one in reversed(made) if not isinstance(one, syntax.Label) or one.name in named or one in stay]

@@ -4,7 +4,6 @@ from collections.abc import Container, Sequence
 from typing import NamedTuple
 
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.passes.def_use import defined
 from simlayout.machine.ptx.passes.flow import Flow
 
 _COMPARES = {"eq", "ne", "lt", "le", "gt", "ge"}
@@ -42,9 +41,9 @@ def turns(flow: Flow) -> bool:
     return False
 
 
-def only_goes(part: Sequence[syntax.Instruction | syntax.Label]) -> bool:
+def only_goes(part: Sequence[syntax.Statement]) -> bool:
     """Whether a basic block is a branch without a guard."""
-    return len(part) == 1 and isinstance(part[0], syntax.Instruction) and part[0].opcode == "bra" and part[0].guard is None
+    return len(part) == 1 and part[0].opcode == "bra" and part[0].guard is None
 
 
 def ways_out(flow: Flow, loop: Sequence[int]) -> list[int]:
@@ -70,7 +69,7 @@ def end_of(flow: Flow, loop: list[int], turning: bool, turned: Container[int]) -
         bottom = ways[0] not in loop and ways[1] != loop[0] and id(last) not in turned
         if bottom and not turning or not any(leads_to_head(flow, loop, to) for to in ways):
             continue
-        tests = [one for one in part if last.guard.name in defined(one)] or made.get(last.guard.name, [])
+        tests = [one for one in part if last.guard.name in one.writes] or made.get(last.guard.name, [])
         if len(tests) == 1 or tests and tests[-1] in part:
             counter = _counter(tests[-1], made, part)
             if counter is not None:
@@ -82,7 +81,7 @@ def made_in(flow: Flow, loop: Sequence[int]) -> dict[str, list[syntax.Instructio
     """{register: its definitions in a loop}."""
     made: dict[str, list[syntax.Instruction]] = {}
     for one in (one for block in loop for one in flow.blocks[block]):
-        for name in defined(one):
+        for name in one.writes:
             made.setdefault(name, []).append(one)
     return made
 

@@ -16,7 +16,6 @@ from typing import Any
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.opcodes.lanes import FORMS
 from simlayout.machine.ptx.passes.accesses import STRONG, becomes_branches, is_shared_load, keeps_apart
-from simlayout.machine.ptx.passes.def_use import defined, registers_read
 
 _LASTS = {"mov": 0, "cvta": 0, "bra": 0, "shl": 0, "cvt": 5, "shfl": 12, "div": 36, "rem": 40, "red": 144, "atom": 152,
           **dict.fromkeys(("ex2", "lg2", "rcp", "rsqrt", "sqrt", "sin", "cos", "tanh"), 9)}
@@ -31,17 +30,17 @@ _STORES = _ATOMIC | {"st"}
 _ENDS = {"bra", "ret", "exit"}
 
 
-def keeps_ahead(statement: syntax.Instruction | syntax.Label) -> bool:
+def keeps_ahead(statement: syntax.Statement) -> bool:
     """Whether no load that is ahead of an instruction comes behind it."""
-    return keeps_apart(statement, False) or not _ORDERED.isdisjoint(getattr(statement, "modifiers", ()))
+    return keeps_apart(statement, False) or not _ORDERED.isdisjoint(statement.modifiers)
 
 
-def branched_around(statement: syntax.Instruction | syntax.Label) -> bool:
+def branched_around(statement: syntax.Statement) -> bool:
     """Whether it is an atomic under a guard, of which ptxas makes a branch."""
-    return getattr(statement, "guard", None) is not None and getattr(statement, "opcode", "") in _ATOMIC
+    return statement.guard is not None and statement.opcode in _ATOMIC
 
 
-def late(lines: Any, gate: Any) -> list[syntax.Instruction | syntax.Label]:
+def late(lines: Any, gate: Any) -> list[syntax.Statement]:
     """What comes behind a gate that is an end of lanes, the last one first. lines, gate: a _Body and a _Gate of `gates`."""
     body = lines.body
     loads = (at for unit in _units(lines, gate) for at in unit if not _is_label(body[at]) and is_shared_load(body[at]))
@@ -76,7 +75,7 @@ def _parts(lines, gate):
             if first < 0:
                 return
             then = first, lines.body[first].guard
-            inside = [one for one in range(first + 1, at) if getattr(lines.body[one], "opcode", "bra") != "bra"]
+            inside = [one for one in range(first + 1, at) if lines.body[one].opcode not in ("", "bra")]
         if any(lines.body[one].opcode in _ENDS or branched_around(lines.body[one]) for one in inside):
             return
         yield range(first, at + 1), any(keeps_ahead(lines.body[one]) for one in inside)
@@ -117,7 +116,7 @@ def _global_loads(lines, gate):
         changed = changed or any(map(_may_change, lines.body[unit.start : unit.stop]))
         if len(unit) == 1 and one.guard is None and one.name.startswith("ld.global.nc" if changed else "ld.global"):
             only = lines.known.made(one.operands[0]) is one or isinstance(one.operands[0], syntax.Vector)
-            if only and all(other > gate.at for name in defined(one) for other in lines.reads[name]):
+            if only and all(other > gate.at for name in one.writes for other in lines.reads[name]):
                 yield at
 
 
@@ -134,11 +133,11 @@ def _along(lines, gate, inside, kept):
     """The places of what comes behind a gate, the last one first. inside: as of `_inside`; kept: places of what does not."""
     urgent, waits = max(inside.values(), default=0), dict(inside)
     found: list[int] = []
-    read, changed = {*registers_read(lines.body[gate.at])}, set[str]()      # between a statement and the gate, by what stays
+    read, changed = {*lines.body[gate.at].reads}, set[str]()      # between a statement and the gate, by what stays
     for unit in _units(lines, gate):
         statements = [lines.body[at] for at in unit if not _is_label(lines.body[at])]
-        made = {name for one in statements for name in defined(one)}
-        needed = {name for one in statements for name in registers_read(one)}
+        made = {name for one in statements for name in one.writes}
+        needed = {name for one in statements for name in one.reads}
         moves = all(_may_move(lines, one) for one in statements)
         moves = moves and (len(unit) > 1 or not _adds_uniform_register(lines, statements[0]))
         if moves and made.isdisjoint(read | changed) and changed.isdisjoint(needed):
@@ -159,15 +158,15 @@ def _may_move(lines, statement):
         plain = is_shared_load(statement) and STRONG.isdisjoint(statement.modifiers)
         return plain and not _has_uniform_register(lines, lines.known.place(statement.operands[1]).base)
     computes = statement.opcode in ("bra", "mov", "cvta", *FORMS) and not becomes_branches(statement, False)
-    return computes and syntax.CARRY not in (*registers_read(statement), *defined(statement))
+    return computes and syntax.CARRY not in (*statement.reads, *statement.writes)
 
 
 def _needed_ahead(lines, statements):
     """Names of the registers that sums of addresses need, which stay, in the lines of a branch that come behind a gate."""
     needed: set[str] = set()
     for one in reversed(statements):
-        if _adds_uniform_register(lines, one) or not needed.isdisjoint(defined(one)):
-            needed |= {*registers_read(one), *registers_read(statements[0])}
+        if _adds_uniform_register(lines, one) or not needed.isdisjoint(one.writes):
+            needed |= {*one.reads, *statements[0].reads}
     return needed
 
 
@@ -216,7 +215,7 @@ def in_registers(lines: Any) -> set[str]:
     """Names of the variables whose addresses are in a register of each lane, because a product or a difference wants it."""
     found = set()
     for one in lines.body:
-        if getattr(one, "opcode", "") not in ("mad", "sub", "add") or len(one.operands) < 3:
+        if one.opcode not in ("mad", "sub", "add") or len(one.operands) < 3:
             continue
         first, *rest = one.operands[1:]
         if one.opcode == "add":
@@ -231,7 +230,7 @@ def in_registers(lines: Any) -> set[str]:
 
 def _waits(lines, at, waits):
     """How long it takes from a statement to the last one that waits for it. waits: of those behind it."""
-    behind = (waits[one] for name in defined(lines.body[at]) for one in lines.reads[name] if one > at and one in waits)
+    behind = (waits[one] for name in lines.body[at].writes for one in lines.reads[name] if one > at and one in waits)
     return _lasts(lines, at) + max(behind, default=0)
 
 
@@ -240,7 +239,7 @@ def _lasts(lines, at):
     statement = lines.body[at]
     if _is_label(statement):
         return 0
-    if statement.opcode == "ld" and not any(lines.reads[name] for name in defined(statement)):
+    if statement.opcode == "ld" and not any(lines.reads[name] for name in statement.writes):
         return 0
     if statement.opcode in ("ld", "ldmatrix"):
         return _SHARED if is_shared_load(statement) else 0 if "param" in statement.spaces else _GLOBAL

@@ -14,7 +14,6 @@ from operator import and_
 from typing import TypeVar
 
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.passes.def_use import defined, registers_read, symbols_used
 
 _Set = TypeVar("_Set", set, int)
 
@@ -78,14 +77,14 @@ class Flow:
         found: dict[str, dict[int, list[int]]] = {}
         for block in self.order:
             for i, one in enumerate(self.blocks[block]):
-                for name in {*defined(one)}:
+                for name in {*one.writes}:
                     found.setdefault(name, {}).setdefault(block, []).append(i)
         return found
 
     @cached_property
     def times(self) -> Counter[str]:
         """How many statements of the function define a register, those among them that cannot be reached."""
-        return Counter(name for one in self.function.body or () for name in defined(one))
+        return Counter(name for one in self.function.body or () for name in one.writes)
 
     def settled(self, through: Callable[[int, _Set], _Set], nothing: _Set) -> bool:
         """Goes through the blocks until nothing changes any more; returns whether it comes to that. through: what is known
@@ -108,8 +107,8 @@ class Flow:
         for block in self.order:
             read[block], made[block] = set(), set()
             for one in self.blocks[block]:
-                read[block].update(name for name in registers_read(one) if name not in made[block])
-                made[block].update(defined(one) if one.guard is None else ())
+                read[block].update(name for name in one.reads if name not in made[block])
+                made[block].update(one.writes if one.guard is None else ())
         live, todo = dict(read), dict.fromkeys(self.order)
         while todo:
             block, _ = todo.popitem()
@@ -186,14 +185,14 @@ def without_marks(function: syntax.Function) -> syntax.Function:
     >>> from simlayout.machine.ptx.parser.grammar import parse
     >>> text = ".version 9.0 .target sm_90 .address_size 64 .entry k() { $mark: bra $on; $on: ret; }"
     >>> function = parse(text).functions["k"]
-    >>> [getattr(statement, "opcode", statement.name) for statement in without_marks(function).body]
+    >>> [statement.opcode or statement.name for statement in without_marks(function).body]
     ['bra', '$on', 'ret']
     """
     body = function.body or ()
     labels = {statement.name for statement in body if isinstance(statement, syntax.Label)}
     if not labels:
         return function
-    named = {name for statement in body for name in symbols_used(statement)}
+    named = {name for statement in body for name in statement.symbols}
     for table in function.tables.values():
         named.update(table if isinstance(table, tuple) else ())
     if labels <= named:
@@ -227,8 +226,7 @@ def leads_back(function: syntax.Function) -> bool:
     """
     body = function.body or ()
     at = {one.name: i for i, one in enumerate(body) if isinstance(one, syntax.Label)}
-    leads = [(i, name) for i, one in enumerate(body) if isinstance(one, syntax.Instruction)
-             for name in _named(one, function)]
+    leads = [(i, name) for i, one in enumerate(body) for name in _named(one, function)]
     return all(name in at for _, name in leads) and any(at[name] < i for i, name in leads)
 
 

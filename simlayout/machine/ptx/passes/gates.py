@@ -29,10 +29,10 @@ from itertools import takewhile
 
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.passes.accesses import STRONG, is_shared_load
-from simlayout.machine.ptx.passes.def_use import Statements, defined, registers_in, registers_read, symbols_used
 from simlayout.machine.ptx.passes.ends import branched_around, in_registers, keeps_ahead, late
 from simlayout.machine.ptx.passes.known import Known
 from simlayout.machine.ptx.passes.sizes import size_in_words
+from simlayout.machine.ptx.passes.statements import Statements, registers_in
 from simlayout.machine.ptx.syntax import BITS
 
 Guard = syntax.Register | syntax.Negated
@@ -85,9 +85,9 @@ class _Body:
         for at, statement in enumerate(body):
             for holder in within.get(id(statement), ()):
                 self.holding[holder].append(at)
-            for name in registers_read(statement):
+            for name in statement.reads:
                 self.reads[name].append(at)
-            for name in symbols_used(statement):
+            for name in statement.symbols:
                 self.jumps[name].append(at)
 
     @cached_property
@@ -107,7 +107,7 @@ class _Body:
     def gate(self, at: int) -> _Gate | None:
         """The gate that a statement is, if it is one."""
         statement = self.body[at]
-        if isinstance(statement, syntax.Label) or statement.guard is None:
+        if statement.guard is None:
             return None
         if statement.opcode == "bra":
             return self._of_branch(at, self._target(statement))
@@ -127,13 +127,13 @@ class _Body:
                 if statement.guard != guard:
                     break
                 found.append(at)
-            if {*defined(statement)}.intersection(registers_in((guard,))):
+            if {*statement.writes}.intersection(registers_in((guard,))):
                 break
         return found
 
     def _target(self, branch):
         """The index of the label that a branch leads to."""
-        return self.labels[symbols_used(branch)[0]]
+        return self.labels[branch.symbols[0]]
 
     def _of_branch(self, at, target):
         """The gate that a branch is: one forward that stays a branch, or becomes an end of lanes."""
@@ -152,9 +152,9 @@ class _Body:
         """Where a branch leads that another one under a guard goes around, as in `@%p bra $in; bra $on; $in: ... $on:`, to
         which nothing else leads; -1 of all else."""
         before, branch, label = self.body[max(at - 1, 0)], self.body[at], self.body[min(at + 1, len(self.body) - 1)]
-        if getattr(branch, "opcode", "") != "bra" or branch.guard is not None or not isinstance(label, syntax.Label):
+        if branch.opcode != "bra" or branch.guard is not None or not isinstance(label, syntax.Label):
             return -1
-        alone = getattr(before, "guard", None) is not None and self.jumps[label.name] == [at - 1]
+        alone = before.guard is not None and self.jumps[label.name] == [at - 1]
         return self._target(branch) if alone and before.opcode == "bra" else -1
 
     def _stays(self, around):
@@ -178,7 +178,7 @@ class _Body:
         if self._over(at) == label:
             at, first = at - 1, at + 2
         branch = self.body[at]
-        if isinstance(branch, syntax.Label) or branch.opcode != "bra" or branch.guard is None:
+        if branch.opcode != "bra" or branch.guard is None:
             return -1
         if any(isinstance(one, syntax.Label) for one in self.body[first:label]):
             return -1
@@ -188,9 +188,9 @@ class _Body:
         """Where the branch is that leads to a label, if ptxas puts all between under predicates instead; else -1. then:
         where the next branch is, and its guard. Of two side by side one over stores stays if both have one guard."""
         first = max(self.skipped_from(label), self.either_from(label))
-        beside = first >= 0 and then == (label + 1, getattr(self.body[first], "guard", None))
+        beside = first >= 0 and then == (label + 1, self.body[first].guard)
         if beside and self.jumps[getattr(self.body[label], "name", "")] == [first]:
-            return -1 if any(getattr(one, "opcode", "") == "st" for one in self.body[first:label]) else first
+            return -1 if any(one.opcode == "st" for one in self.body[first:label]) else first
         return first
 
     def either_from(self, label: int) -> int:
@@ -198,14 +198,14 @@ class _Body:
         if len(to_end := self.jumps[self.body[label].name]) != 1 or not 0 <= (over := to_end[0]) < label:
             return -1
         other = self.body[over + 1]
-        if getattr(self.body[over], "guard", None) is not None or not isinstance(other, syntax.Label):
+        if self.body[over].guard is not None or not isinstance(other, syntax.Label):
             return -1
         if len(self.jumps[other.name]) != 1:
             return -1
         first = way = self.jumps[other.name][0]
         if self._over(way) == over + 1:
             first, way = way - 1, way + 1
-        elif getattr(self.body[way], "guard", None) is None:
+        elif self.body[way].guard is None:
             return -1
         ways = [*range(way + 1, over), *range(over + 2, label)]
         labels = any(isinstance(self.body[at], syntax.Label) for at in ways)
@@ -254,8 +254,8 @@ def put_off(function: syntax.Function, within: Mapping[int, set[int]],
     >>> text += "ld.shared.b32 %r1, [%r2]; @%p bra $end; red.global.add.u32 [%a], %r1; $end: ret; }"
     >>> function = parse(text).functions["k"]
     >>> body, _ = put_off(function, {}, Known(function))
-    >>> [getattr(statement, "opcode", "$end") for statement in body]
-    ['bra', 'ld', 'red', '$end', 'ret']
+    >>> [statement.opcode for statement in body]
+    ['bra', 'ld', 'red', '', 'ret']
     """
     body = list(function.body or ())
     tables = {name for table in function.tables.values() if isinstance(table, tuple) for name in table}
@@ -270,7 +270,7 @@ def put_off(function: syntax.Function, within: Mapping[int, set[int]],
             if gate.guard is None:
                 at -= len(behind)                        # the gate has moved up
             else:
-                guards |= {id(one): gate.guard for one in behind if getattr(one, "opcode", "") == "ld"}
+                guards |= {id(one): gate.guard for one in behind if one.opcode == "ld"}
             lines = _Body(body, tables, within, known)
             gate = lines.gate(at)
         at += 1
@@ -284,7 +284,7 @@ def apart(body: Statements, guards: dict[int, Guard]) -> Statements:
     >>> [type(one).__name__ for one in apart([load, load], {id(load): syntax.Register("%p", "pred")})]
     ['Label', 'Instruction', 'Instruction']
     """
-    made: list[syntax.Instruction | syntax.Label] = []
+    made: list[syntax.Statement] = []
     for before, statement in zip((None, *body), body):
         if id(statement) in guards and id(before) not in guards:
             made.append(syntax.Label("", statement.line))
@@ -304,7 +304,7 @@ def _behind(lines, gate, kept=frozenset()):
     then: tuple[int, object] = (gate.at, None)           # where the next one behind it is, and its guard
     for at in range(gate.at - 1, -1, -1):
         statement = lines.body[at]
-        if at > skipped and getattr(statement, "opcode", "bra") == "bra":
+        if at > skipped and statement.opcode in ("", "bra"):
             continue
         if isinstance(statement, syntax.Label):
             skipped = lines.predicated(at, then)
@@ -318,19 +318,19 @@ def _behind(lines, gate, kept=frozenset()):
         if keeps_ahead(statement):
             break
         if at > skipped:
-            changed.update(defined(statement))
+            changed.update(statement.writes)
             stay.add(statement.name)
             continue
         if branched_around(statement) and (gate.guard is None or statement.guard != gate.guard):
             break
-        alone |= {name: any(along.get(reader, False) for reader in readers) for name in defined(statement)
+        alone |= {name: any(along.get(reader, False) for reader in readers) for name in statement.writes
                   if (readers := lines.reads[name]) and gate.holds(one for one in readers if one not in along)}
         if id(statement) not in kept and _goes_along(statement, alone, lines.reads, changed):
             behind.append(statement)
             along[at] = statement.opcode != "ld" and (
-                not _is_free(statement) or any(alone.get(name, False) for name in defined(statement)))
+                not _is_free(statement) or any(alone.get(name, False) for name in statement.writes))
         else:
-            changed.update(defined(statement))
+            changed.update(statement.writes)
             stay.add(statement.name)
     if more := _kept(lines, gate, behind):
         return _behind(lines, gate, kept | more)
@@ -345,9 +345,9 @@ def _kept(lines, gate, behind):
         if one.opcode == "ld":
             goes = gate.holds([at for at in lines.holding[id(one)] if id(lines.body[at]) not in ids])
         else:
-            goes = loaded.issuperset(registers_read(one))
+            goes = loaded.issuperset(one.reads)
         if goes:
-            loaded.update(defined(one))
+            loaded.update(one.writes)
         else:
             found.add(id(one))
     return found
@@ -356,7 +356,7 @@ def _kept(lines, gate, behind):
 def _goes_along(statement, alone, reads, changed):
     """Whether a statement comes behind the gate. alone: {register that is read there alone, or by what goes along: whether
     something is computed from it}; reads: where registers are read; changed: those that have another value at the gate."""
-    needed, made = [*registers_read(statement)], {*defined(statement)}
+    needed, made = [*statement.reads], {*statement.writes}
     if statement.guard is not None or changed.intersection((*needed, *made)) or any(reads[name] for name in made - {*alone}):
         return False
     if statement.opcode == "ld":

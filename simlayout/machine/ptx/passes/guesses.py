@@ -16,8 +16,8 @@ from dataclasses import replace
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.opcodes.lanes import FORMS
 from simlayout.machine.ptx.passes.accesses import STRONG
-from simlayout.machine.ptx.passes.def_use import defined, instructions, registers_read, symbols_used
 from simlayout.machine.ptx.passes.known import Known
+from simlayout.machine.ptx.passes.statements import instructions
 
 _ENDS = {"ret", "exit", "trap"}
 
@@ -45,16 +45,16 @@ def guesses(function: syntax.Function, known: Known, functions: Mapping[str, syn
 
 def _gives(statement, results):
     """Whether it stores to one of some results of a function."""
-    stores = isinstance(statement, syntax.Instruction) and statement.opcode == "st" and "param" in statement.spaces
+    stores = statement.opcode == "st" and "param" in statement.spaces
     return stores and getattr(getattr(statement.operands[0], "base", None), "name", "") in results
 
 
 def _swaps(statement):
-    return isinstance(statement, syntax.Instruction) and statement.opcode == "atom" and "cas" in statement.modifiers
+    return statement.opcode == "atom" and "cas" in statement.modifiers
 
 
 def _may_be_one(statement):
-    return (isinstance(statement, syntax.Instruction) and statement.opcode == "ld" and statement.guard is None
+    return (statement.opcode == "ld" and statement.guard is None
             and STRONG.isdisjoint(statement.modifiers) and {"param", "const", "local"}.isdisjoint(statement.spaces)
             and isinstance(statement.operands[0], syntax.Register) and isinstance(statement.operands[1], syntax.Address))
 
@@ -94,19 +94,19 @@ class _Flow:
                     return False
                 same, made = passed
                 if part is not None and statement.opcode == "or" and before_it.intersection(_data(statement)):
-                    same |= set(defined(statement))
+                    same |= set(statement.writes)
             todo += [(to, same, made) for to in self._next(at, statement)]
         return found
 
     def _part(self, name, load):
         """The place of an `and` right behind a load that alone reads what it loads; None where there is none."""
         reads = [at for at, one in enumerate(self._body)
-                 if isinstance(one, syntax.Instruction) and name in registers_read(one)]
+                 if name in one.reads]
         masks = reads == [load + 1] and self._body[load + 1].opcode == "and" and self._body[load + 1].guard is None
         return load + 1 if masks else None
 
     def _next(self, at, statement) -> Iterator[int]:
-        opcode = getattr(statement, "opcode", "")
+        opcode = statement.opcode
         if opcode == "bra":
             yield self._labels[statement.operands[0].name]
         if opcode == "brx":
@@ -127,7 +127,7 @@ class _Calls:
         written, uses = _results(statement), made.intersection(_data(statement))
         if base in statement.operands[:1] or uses and not self._computes(statement, uses):
             return None
-        if uses or made.intersection(registers_read(statement)):
+        if uses or made.intersection(statement.reads):
             moves = _is_param(statement) or statement.opcode == "mov" and isinstance(statement.operands[1], syntax.Register)
             alone = moves and statement.guard is None and len(written) == 1 and uses <= same
             return same | written if alone else same - written, made | written
@@ -171,7 +171,7 @@ def _results(statement):
     if statement.opcode == "call":
         return {*_names(statement.operands[:1])}
     stores = _is_param(statement) and statement.opcode == "st"
-    return {*defined(statement), *(symbols_used(statement) if stores else ())}
+    return {*statement.writes, *(statement.symbols if stores else ())}
 
 
 def _data(statement):
@@ -179,4 +179,4 @@ def _data(statement):
     if statement.opcode == "call":
         return _names(statement.operands[2:3])
     stores = _is_param(statement) and statement.opcode == "st"
-    return [*registers_read(replace(statement, guard=None)), *(() if stores else symbols_used(statement))]
+    return [*replace(statement, guard=None).reads, *(() if stores else statement.symbols)]

@@ -13,8 +13,8 @@ from dataclasses import replace
 
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.passes.accesses import is_shared_load, may_change, plain_access
-from simlayout.machine.ptx.passes.def_use import Statements, defined, instructions, may_define, registers_read
 from simlayout.machine.ptx.passes.flow import Flow, leads_back
+from simlayout.machine.ptx.passes.statements import Statements, instructions
 
 
 def hoisted(function: syntax.Function) -> syntax.Function:
@@ -42,13 +42,13 @@ def _constant(flow, loop):
     statements = [one for block in loop for one in flow.blocks[block]]
     if flow.heads & inside - {head} or any(map(may_change, statements)) or not _is_entered(flow, loop):
         return []
-    times = Counter(name for one in statements for name in may_define(one))
+    times = Counter(name for one in statements for name in one.may_write)
     goes_out = any(not inside.issuperset(flow.after[block]) for block in loop)
     if not (goes_out and flow.live[head] & times.keys()):
         return []                                        # it waits for another thread in vain: what it reads is told
     return [one for one in flow.blocks[head] if one.guard is None and is_shared_load(one) and plain_access(one) is not None
-            and not any(name in times for name in registers_read(one))
-            and all(times[name] == 1 and name not in flow.live[head] for name in defined(one))]
+            and not any(name in times for name in one.reads)
+            and all(times[name] == 1 and name not in flow.live[head] for name in one.writes)]
 
 
 def _is_entered(flow, loop):
@@ -65,7 +65,7 @@ def _is_entered(flow, loop):
 def _moved(body: Statements, moves: dict[int, list[syntax.Instruction]]) -> Statements:
     """Statements with loads ahead of the labels of loops. moves: {id of a loop's first instruction: its loads}."""
     gone = {id(one) for loads in moves.values() for one in loads}
-    made: list[syntax.Instruction | syntax.Label] = []
+    made: list[syntax.Statement] = []
     labels = 0                                           # how many stand at the end of what is made
     for one in body:
         if id(one) in moves:

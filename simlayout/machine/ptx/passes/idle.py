@@ -6,7 +6,7 @@ from collections import defaultdict
 
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.opcodes.lanes import FORMS
-from simlayout.machine.ptx.passes.def_use import defined, may_define, registers_in, registers_read
+from simlayout.machine.ptx.passes.statements import registers_in
 
 _COMPUTES = {*FORMS, "mov", "selp"} - {"setp"}
 
@@ -26,14 +26,13 @@ def idle(function: syntax.Function) -> dict[int, tuple[syntax.Register | syntax.
     reads: defaultdict[str, list[int]] = defaultdict(list)
     writes: defaultdict[str, list[int]] = defaultdict(list)
     for at, one in enumerate(body):
-        if isinstance(one, syntax.Instruction):
-            for name in registers_read(one):
-                reads[name].append(at)
-            for name in may_define(one):
-                writes[name].append(at)
+        for name in one.reads:
+            reads[name].append(at)
+        for name in one.may_write:
+            writes[name].append(at)
     loops, found = _loops(body), {}
     for at, one in enumerate(body):
-        if isinstance(one, syntax.Instruction) and one.opcode == "ld" and "global" in one.spaces:
+        if one.opcode == "ld" and "global" in one.spaces:
             guard = _guard(one, body, reads)
             ahead = min([at, *(begin for begin, end in loops if begin < at < end)])
             parts = () if guard is None else _parts(guard, body, writes)
@@ -58,16 +57,16 @@ def _parts(guard, body, writes):
 def _loops(body):
     """[(where a label is, where something behind it leads there)]."""
     at = {one.name: i for i, one in enumerate(body) if isinstance(one, syntax.Label)}
-    if any(getattr(one, "opcode", "") == "brx" for one in body):
+    if any(one.opcode == "brx" for one in body):
         return [(0, len(body))]
     leads = [(i, at.get(getattr(one.operands[0], "name", ""), 0)) for i, one in enumerate(body)
-             if isinstance(one, syntax.Instruction) and one.opcode == "bra"]
+             if one.opcode == "bra"]
     return [(to, i) for i, to in leads if to < i]
 
 
 def _guard(load, body, reads):
     """The guard of all stores that the value of a load reaches; None if there are several, none, or something else."""
-    guards, seen, todo = set(), set(), list(defined(load))
+    guards, seen, todo = set(), set(), list(load.writes)
     while todo:
         name = todo.pop()
         if name in seen:
@@ -81,7 +80,7 @@ def _guard(load, body, reads):
             if one.opcode == "st" and one.guard is not None:
                 guards.add(one.guard)
             elif one.opcode in _COMPUTES:
-                todo += defined(one)
+                todo += one.writes
             else:
                 return None
     return guards.pop() if len(guards) == 1 else None

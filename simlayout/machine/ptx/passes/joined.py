@@ -19,10 +19,10 @@ from simlayout.machine.arithmetic.carriers import WIDTHS
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.passes.accesses import becomes_branches, keeps_apart, may_be_shared, may_change, plain_access
 from simlayout.machine.ptx.passes.alignments import MOST_ZEROS, Alignments
-from simlayout.machine.ptx.passes.def_use import Statements, may_define
 from simlayout.machine.ptx.passes.flow import Flow
 from simlayout.machine.ptx.passes.known import BOTH, HIGH, LOW
 from simlayout.machine.ptx.passes.loads_ahead import Ahead, kept_halves
+from simlayout.machine.ptx.passes.statements import Statements
 
 GROUPS = (4, 2)
 """How many parts a whole has, largest first."""
@@ -137,7 +137,7 @@ def _halves(plain, offset, again, names):
 def _narrowed(statement, names):
     """What a generic load of a vector counts as of which not all elements are read, and a load of one number of 64 bits
     that is generic, strong or of the cluster, of which one half is needed; else ()."""
-    if getattr(statement, "opcode", "") != "ld" or plain_access(statement) is not None or not may_be_shared(statement):
+    if statement.opcode != "ld" or plain_access(statement) is not None or not may_be_shared(statement):
         return ()
     size = WIDTHS.get(statement.modifiers[-1], 0) // 8
     if statement.count < 2:
@@ -206,7 +206,7 @@ def _runs_of_stores(body, every):
     for statement in body:
         parts = every.get(id(statement))
         store = parts is not None and parts.store
-        changed = bool(run) and _named(run[0].base) in may_define(statement)
+        changed = bool(run) and _named(run[0].base) in statement.may_write
         if run and (not _goes_on(run, parts) if store else changed or keeps_apart(statement, True)):
             yield _Run(run)
             run = []

@@ -10,7 +10,7 @@ from typing import Any
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.opcodes.lanes import FORMS
 from simlayout.machine.ptx.passes.accesses import LOADS, STAY
-from simlayout.machine.ptx.passes.def_use import defined, instructions, may_define, registers_in, registers_read
+from simlayout.machine.ptx.passes.statements import instructions, registers_in
 
 _ALL = (1 << 64) - 1
 _MOVES = {"mov", "cvt", "cvta", "mapa", "add", "sub", "mul", "mad", "shl", "shr", "and", "or", "xor", "not", "neg", "min",
@@ -66,14 +66,14 @@ class Known:
         """{register: its only definition}."""
         found = defaultdict(list)
         for instruction in self._body:
-            for name in may_define(instruction):
+            for name in instruction.may_write:
                 found[name].append(instruction)
         return {name: all_of[0] for name, all_of in found.items() if len(all_of) == 1}
 
     @cached_property
     def _changing(self):
         """Names of the registers that have several definitions."""
-        times = Counter(name for instruction in self._body for name in defined(instruction))
+        times = Counter(name for instruction in self._body for name in instruction.writes)
         return {name for name, many in times.items() if many > 1}
 
     def made(self, operand) -> syntax.Instruction | None:
@@ -228,7 +228,7 @@ def _needed_of(body: Iterable[syntax.Instruction], results: Iterable[str]) -> di
     found, computes, todo = defaultdict[str, int](int), defaultdict[str, list](list), [(name, BOTH) for name in results]
     for one in body:
         if _only_computes(one):
-            for name in may_define(one):
+            for name in one.may_write:
                 computes[name].append(one)
         else:
             todo += _named(one, _of_store(one))
@@ -257,7 +257,7 @@ def _only_computes(instruction):
 def _named(one, halves: list[tuple[Any, int]] | None) -> Iterator[tuple[str, int]]:
     """(register, which halves of it) that an instruction reads. halves: of its operands, None if all of all."""
     if halves is None:
-        return ((name, BOTH) for name in registers_read(one))
+        return ((name, BOTH) for name in one.reads)
     return ((name, which) for operand, which in ((one.guard, BOTH), *halves) if which for name in registers_in((operand,)))
 
 

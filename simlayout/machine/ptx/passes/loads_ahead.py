@@ -22,8 +22,8 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping
 
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.passes.def_use import defined, instructions
 from simlayout.machine.ptx.passes.flow import Flow
+from simlayout.machine.ptx.passes.statements import instructions
 
 _SIGNED, _UNSIGNED, _ANY, _NONE = ("s16",), ("u16", "b16"), ("s16", "u16", "b16"), ()
 _EITHER = {"add", "sub", "and", "or", "xor", "not", "shl"}
@@ -42,7 +42,7 @@ class Ahead:
     >>> text = ".version 9.0 .target sm_90 .address_size 64 .entry k() { .reg .b32 %r<4>; .reg .pred %p; "
     >>> text += "ld.shared.b32 %r1, [%r0]; @%p bra on; ld.shared.b32 %r2, [%r0+4]; on: ld.shared.b32 %r3, [%r0+8]; ret; }"
     >>> function = parse(text).functions["k"]
-    >>> loads = [statement for statement in function.body if getattr(statement, "opcode", "") == "ld"]
+    >>> loads = [statement for statement in function.body if statement.opcode == "ld"]
     >>> ahead = Ahead(Flow.of(function), {id(load): ("all", "%r0") for load in loads}, lambda statement: False)
     >>> [[ahead(id(one), id(load)) for one in loads] for load in loads]
     [[False, False, False], [True, False, False], [True, False, False]]
@@ -91,7 +91,7 @@ def _events(part, kinds, registers, apart):
     matters in a basic block."""
     for statement in part:
         load = id(statement) if id(statement) in kinds else 0
-        event = load, apart(statement), registers.keys() & {*defined(statement)}
+        event = load, apart(statement), registers.keys() & {*statement.writes}
         if any(event):
             yield event
 
@@ -125,8 +125,8 @@ def _go_ahead(instruction, state):
     """Changes {register: as which types it is wanted extended} from what it is behind an instruction to what it is ahead of
     it."""
     chosen = instruction.operands[1:_CHOSEN.get(instruction.opcode, 0)]
-    types = set().union(*(state.get(name, ()) for name in defined(instruction))) if chosen else set()
-    for name in defined(instruction) if instruction.guard is None else ():
+    types = set().union(*(state.get(name, ()) for name in instruction.writes)) if chosen else set()
+    for name in instruction.writes if instruction.guard is None else ():
         state.pop(name, None)
     types |= {*_extended(instruction)}
     for one in instruction.operands[1:] if types else ():

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, replace
 
 from simlayout.machine.ptx.passes.chosen import chosen
 from simlayout.machine.ptx.passes.contracted import contracted
-from simlayout.machine.ptx.passes.def_use import Statements
 from simlayout.machine.ptx.passes.gates import Guard, apart, put_off
 from simlayout.machine.ptx.passes.joined import Joined, joined
 from simlayout.machine.ptx.passes.map_fields import Access, map_fields
 from simlayout.machine.ptx.passes.redundant import redundant_accesses, stored_again
+from simlayout.machine.ptx.passes.statements import Statements
 from simlayout.machine.ptx.passes.sunk import sunk
 from simlayout.machine.ptx.passes.unread import loads_read_by_nothing, unread_loads
 

@@ -11,9 +11,8 @@ replace them, and of random orders in 97 of 100: in the others ptxas stores some
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.passes.accesses import keeps_apart
-from simlayout.machine.ptx.passes.def_use import Statements, defined, registers_in
+from simlayout.machine.ptx.passes.statements import Statements, registers_in
 
 _BITS = {"rank": 0x8, "elemtype": 0x8, "interleave_layout": 0x8, "swizzle_mode": 0x8, "fill_mode": 0x8,
          "element_stride": 0x34}
@@ -58,7 +57,7 @@ def map_fields(body: Statements) -> dict[int, list[Access]]:
     run: list[Access] = []
     place = None
     for statement in body:
-        if isinstance(statement, syntax.Instruction) and _is_field(statement):
+        if _is_field(statement):
             found[id(statement)] = []
             if (statement.operands[0], statement.guard) != place:
                 _count(run, found)
@@ -78,7 +77,7 @@ def _is_field(statement):
 
 def _changes(statement, place):
     """Whether an instruction writes a register of an address and a guard."""
-    return not {*defined(statement)}.isdisjoint(registers_in(place))
+    return not {*statement.writes}.isdisjoint(registers_in(place))
 
 
 def _accesses(statement) -> Iterator[Access]:

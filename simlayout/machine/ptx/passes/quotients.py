@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.passes.def_use import Statements, defined
+from simlayout.machine.ptx.passes.statements import Statements
 
 _OF_NUMBERS = {"rcp": lambda x: 1 / x, "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x), "ex2": np.exp2, "lg2": np.log2,
                "sin": np.sin, "cos": np.cos}
@@ -20,7 +20,7 @@ _LEAST, _GREAT = 0x00800000, 0x7E800000
 """2**-126 and 2**126: divisors beyond them are scaled."""
 
 
-def folded(body: Statements) -> list[syntax.Instruction | syntax.Label]:
+def folded(body: Statements) -> list[syntax.Statement]:
     """The statements of a function where what is made of numbers is one, and quotients by numbers are products.
 
     >>> r = [syntax.Register(f"%f{i}", "b32") for i in range(3)]
@@ -31,13 +31,13 @@ def folded(body: Statements) -> list[syntax.Instruction | syntax.Label]:
     """
     if not any(_is_approximate(one) for one in body):
         return list(body)
-    times = Counter(name for one in body for name in defined(one))
+    times = Counter(name for one in body for name in one.writes)
     numbers: dict[str, int] = {}
     made = []
     for one in body:
         if _is_approximate(one):
             one = _folded(one, numbers)
-        if isinstance(one, syntax.Instruction) and one.opcode == "mov" and one.guard is None:
+        if one.opcode == "mov" and one.guard is None:
             target, bits = one.operands[0], _bits(one.operands[1], numbers)
             if bits is not None and isinstance(target, syntax.Register) and times[target.name] == 1:
                 numbers[target.name] = bits
@@ -46,7 +46,7 @@ def folded(body: Statements) -> list[syntax.Instruction | syntax.Label]:
 
 
 def _is_approximate(one):
-    return isinstance(one, syntax.Instruction) and (one.opcode in _OF_NUMBERS or one.opcode == "div") and (
+    return (one.opcode in _OF_NUMBERS or one.opcode == "div") and (
         one.modifiers[-1] == "f32" and one.modifiers[0] in ("approx", "full"))
 
 
@@ -96,9 +96,9 @@ def _ftz(one):
     return ("ftz",) if "ftz" in one.modifiers else ()
 
 
-def is_quotient(one: syntax.Instruction | syntax.Label) -> bool:
+def is_quotient(one: syntax.Statement) -> bool:
     """Whether an instruction ends with a product that may be fused."""
-    return isinstance(one, syntax.Instruction) and _is_approximate(one) and one.guard is None and (
+    return _is_approximate(one) and one.guard is None and (
         one.opcode == "div" or one.opcode == "rcp" and not _ftz(one))
 
 

@@ -31,10 +31,10 @@ from typing import NamedTuple
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.passes.accesses import becomes_branches, is_shared_load, keeps_apart, may_change, plain_access
 from simlayout.machine.ptx.passes.alike import Alike
-from simlayout.machine.ptx.passes.def_use import Statements, defined, instructions, symbols_used
 from simlayout.machine.ptx.passes.flow import Flow
 from simlayout.machine.ptx.passes.joined import Joined
 from simlayout.machine.ptx.passes.known import Known
+from simlayout.machine.ptx.passes.statements import Statements, instructions
 
 _ORDERED = {"acquire", "commit_group"}
 """Modifiers of what keeps two stores apart, besides what keeps them from being joined."""
@@ -121,7 +121,7 @@ def _events(part, places):
     """The _Events of a basic block."""
     for statement in part:
         forgets = statement.opcode != "ld" and may_change(statement)
-        changed = places.bases.intersection(defined(statement))
+        changed = places.bases.intersection(statement.writes)
         pieces, base = places.of.get(id(statement), ((), ""))
         if forgets or changed or pieces:
             kept = pieces and statement.guard is None and base not in changed and not _packs(statement)
@@ -191,7 +191,7 @@ def _pairs(part, places, gone):
         if pieces and near:
             yield statement, exchanges
             continue
-        changed = {*defined(statement)}
+        changed = {*statement.writes}
         apart = keeps_apart(statement, True) or not _ORDERED.isdisjoint(statement.modifiers)
         for other, known in last.items():
             known[0] = known[0] and not apart and other[0].base not in changed
@@ -211,11 +211,11 @@ def stored_again(body: Statements, known: Known, wholes: Mapping[int, tuple[Join
     >>> stored_again(function.body, Known(function), {}) == {id(function.body[2])}
     True
     """
-    ways = Counter(name for statement in body for name in symbols_used(statement))
+    ways = Counter(name for statement in body for name in statement.symbols)
     places = {s.name: at for at, s in enumerate(body) if isinstance(s, syntax.Label) and ways[s.name] == 1}
     found: set[int] = set()
     for at, branch in enumerate(body):
-        if isinstance(branch, syntax.Instruction) and branch.opcode == "bra":
+        if branch.opcode == "bra":
             meet = places.get(getattr(branch.operands[0], "name", ""), at)
             if at > 0 and _leads_over(body[at - 1], at + 1, places):
                 found.update(_stores_of(body[:at - 1], body[at + 2:meet], known, wholes))
@@ -227,7 +227,7 @@ def stored_again(body: Statements, known: Known, wholes: Mapping[int, tuple[Join
 def _leads_over(statement, to, places):
     """Whether a statement is a branch under a guard to the label at a place, to which nothing else leads: over the next one,
     as in `@%p bra $in; bra $on; $in: ... $on:`."""
-    return (getattr(statement, "opcode", "") == "bra" and statement.guard is not None
+    return (statement.opcode == "bra" and statement.guard is not None
             and places.get(getattr(statement.operands[0], "name", "")) == to)
 
 
@@ -239,7 +239,7 @@ def _stores_of(ahead, inside, known, wholes):
     if not first or len(stored) != len(restored) or not all(map(_covers, stored, restored)):
         return ()
     start = next(at for at, statement in enumerate(ahead) if statement is first[0])
-    changed = {name for statement in (*ahead[start:], *inside) for name in defined(statement)}
+    changed = {name for statement in (*ahead[start:], *inside) for name in statement.writes}
     return () if changed & {base for base, *_ in stored} else map(id, again)
 
 
@@ -262,7 +262,7 @@ def _stores_ahead(ahead):
             if loads:
                 return []
             found.append(statement)
-        elif isinstance(statement, syntax.Instruction) and is_shared_load(statement) and statement.guard is None:
+        elif is_shared_load(statement) and statement.guard is None:
             loads = True
         elif keeps_apart(statement, True):
             break

@@ -22,10 +22,10 @@ from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.passes.accesses import becomes_branches, is_shared_load
 from simlayout.machine.ptx.passes.copies import Copies, goes_to
 from simlayout.machine.ptx.passes.counted import End, made_in
-from simlayout.machine.ptx.passes.def_use import Statements, defined
 from simlayout.machine.ptx.passes.flow import Flow
 from simlayout.machine.ptx.passes.rounds import Rounds
 from simlayout.machine.ptx.passes.sizes import several_rounds, size_in
+from simlayout.machine.ptx.passes.statements import Statements
 
 _MOST, _MOST_GLOBAL, _MOST_SHARED, _EACH = 18, 46, 96, 5
 _BARRIERS = {"bar", "barrier"}
@@ -103,7 +103,7 @@ class Repeated:
             source = getattr(one.operands[-1], "name", "") if one.operands else ""
             new = (1 if one is counter.step and more.get(counter.source.name) == 0
                    else more.get(source) if one.opcode == "mov" and one.guard is None else None)
-            for name in defined(one):
+            for name in one.writes:
                 more[name] = new
         return False
 

@@ -12,9 +12,9 @@ from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.passes.accesses import becomes_branches
 from simlayout.machine.ptx.passes.copies import Copies, goes_to, straight
 from simlayout.machine.ptx.passes.counted import only_goes
-from simlayout.machine.ptx.passes.def_use import Statements, defined, registers_read
 from simlayout.machine.ptx.passes.flow import Flow
 from simlayout.machine.ptx.passes.rounds import Rounds
+from simlayout.machine.ptx.passes.statements import Statements
 
 _ALONE = {"membar", "call", "setmaxnreg", "brkpt", "pmevent", "ret", "exit", "trap"}
 """Opcodes of which ptxas makes no copies, beside fences, or which end a basic block."""
@@ -59,7 +59,7 @@ def _led_on(body):
             at = behind(place[to.name])
         return replace(one, operands=(to,)) if passed else one
 
-    return tuple([led(i, one) if getattr(one, "opcode", "") == "bra" else one for i, one in enumerate(body)])
+    return tuple([led(i, one) if one.opcode == "bra" else one for i, one in enumerate(body)])
 
 
 def _is_copied(flow, loop):
@@ -141,19 +141,19 @@ def heading(body: Statements, begin: int) -> int:
 def _is_counted(part, rounds):
     """Whether a basic block ends with a test of numbers that are known ahead of the loop."""
     tests = [one for one in part if one.opcode == "setp" and part[-1].guard is not None
-             and set(defined(one)) & set(registers_read(part[-1]))]
+             and set(one.writes) & set(part[-1].reads)]
     return len(tests) == 1 and all(rounds.ahead(one) is not None for one in tests[0].operands[1:])
 
 
 def _ahead(flow, loop, mark, on):
     """The copy of the first block of a loop, with the numbers that it begins with. on: the label behind it."""
     head = loop[0]
-    own, others = ({name for one in flow.blocks[head] if (one.guard is None) == plain for name in defined(one)}
+    own, others = ({name for one in flow.blocks[head] if (one.guard is None) == plain for name in one.writes}
                    for plain in (True, False))
     used = set().union(*(flow.live[to] for to in flow.after[head]))
     rounds = Rounds(flow, loop, once=True)
     if _is_counted(flow.blocks[head], rounds):
-        own |= {name for one in flow.blocks[head] for name in registers_read(one)
+        own |= {name for one in flow.blocks[head] for name in one.reads
                 if isinstance(rounds.begin(syntax.Register(name, "")), syntax.Symbol)}
     copies = Copies(flow, [head], rounds, mark, on, own - others, used, rounds.begin)
     copies.round(0, None)

@@ -10,7 +10,6 @@ from simlayout.machine.arithmetic.carriers import reader, width_of, writer
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.opcodes.lanes import lane_op
 from simlayout.machine.ptx.passes.accesses import plain_access
-from simlayout.machine.ptx.passes.def_use import defined
 
 REACH = 16
 """Bytes within which accesses may become one."""
@@ -30,7 +29,7 @@ class Rounds:
         self._flow, self._begins_here = flow, begins_here
         self._entries = [block for block in flow.before[loop[0]] if block not in loop]
         executed = loop[:1] if once else loop
-        self._inside = {name for block in executed for one in flow.blocks[block] for name in defined(one)}
+        self._inside = {name for block in executed for one in flow.blocks[block] for name in one.writes}
         self._numbers: dict[str, int | None] = {}
         self._late: dict[int, syntax.Register] = {}      # a number that ptxas knows late -> the register that has it
         self._from: dict = {}                            # register -> (what it is so much more than, how much)
@@ -116,7 +115,7 @@ class Rounds:
             self._accessed(plain.address, number)
         to = statement.operands[0] if statement.operands else None
         computes = statement.opcode in _COMPUTES or statement.opcode in ("mov", "cvta") and len(statement.operands) == 2
-        alone = isinstance(to, syntax.Register) and defined(statement) == (to.name,)
+        alone = isinstance(to, syntax.Register) and statement.writes == (to.name,)
         if not computes or statement.guard is not None or not alone or to.name in self._inside:
             return [statement]
         value = _computed(statement, [self.number(one) for one in statement.operands[1:]])

@@ -9,7 +9,6 @@ import numpy as np
 
 from simlayout.machine.arithmetic.carriers import WIDTHS
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.passes.def_use import may_define
 
 MOST = 16
 """Pieces of memory, none next to another, that are looked at together; more of them are seen one by one."""
@@ -47,7 +46,7 @@ def _places(body):
         if access is not None:
             key, offset, nbytes = access
             places.setdefault(key, []).append((offset, nbytes, statement))
-        changed = {*may_define(statement)}
+        changed = {*statement.may_write}
         for key in [key for key in places if changed & {*key[1:]}]:
             yield places.pop(key)
     yield from places.values()

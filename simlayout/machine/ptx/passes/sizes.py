@@ -10,7 +10,6 @@ from collections.abc import Iterable, Set
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.opcodes.lanes import FORMS
 from simlayout.machine.ptx.passes.counted import End, only_goes
-from simlayout.machine.ptx.passes.def_use import defined, registers_read
 
 LARGEST = 72
 """How large a loop may be that is repeated with several rounds in one."""
@@ -69,9 +68,9 @@ def size_in(every: Iterable[syntax.Instruction], end: End, live: Set[str]) -> in
     control = end.branch, end.counter.test, end.counter.step
     left = [one for one in every if not (only_goes((one,)) or any(one is other for other in control))]
     size, read = 0, {*live}
-    while found := [one for one in left if one.opcode in _KEPT or not {*defined(one)} or not read.isdisjoint(defined(one))]:
+    while found := [one for one in left if one.opcode in _KEPT or not {*one.writes} or not read.isdisjoint(one.writes)]:
         left = [one for one in left if not any(one is other for other in found)]
-        read.update(name for one in found for name in registers_read(one))
+        read.update(name for one in found for name in one.reads)
         size += sum(map(size_of, found))
     return size
 

@@ -10,8 +10,8 @@ adds to those: the product stays where it is, and the moves come behind the wait
 from dataclasses import replace
 
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.passes.def_use import ENDS, Statements, defined, registers_in, registers_read
 from simlayout.machine.ptx.passes.flow import Flow
+from simlayout.machine.ptx.passes.statements import ENDS, Statements, registers_in
 
 
 def sunk(function: syntax.Function) -> tuple[Statements, set[int]]:
@@ -21,11 +21,11 @@ def sunk(function: syntax.Function) -> tuple[Statements, set[int]]:
     >>> text = ".version 9.0 .target sm_90a .address_size 64 .entry k() { .reg .b32 %d, %h; .reg .pred %p; .reg .b64 %q; "
     >>> text += "wgmma.mma_async.sync.aligned.m64n8k16.f16.f16.f16 {%d, %d}, %q, %q, 1, 1, 1, 0, 0; mov.b32 %h, %d; "
     >>> text += "@%p bra L; bar.sync 0; L: wgmma.wait_group.sync.aligned 0; ret; }"
-    >>> [getattr(one, "opcode", "label") for one in sunk(parse(text).functions["k"])[0]]
-    ['wgmma', 'bra', 'bar', 'label', 'wgmma', 'mov', 'ret']
+    >>> [one.opcode for one in sunk(parse(text).functions["k"])[0]]
+    ['wgmma', 'bra', 'bar', '', 'wgmma', 'mov', 'ret']
     """
     body = function.body or ()
-    if not any(isinstance(statement, syntax.Instruction) and statement.opcode == "wgmma" for statement in body):
+    if not any(statement.opcode == "wgmma" for statement in body):
         return body, set()
     block, made, moved, left = _Block(), [], set(), []
     for statement in body:
@@ -67,7 +67,7 @@ class _Block:
             return statement
         origins, (target, *rest) = {}, statement.operands
         for move in self.held:
-            of, to = [*registers_read(move)], [*defined(move)]
+            of, to = [*move.reads], [*move.writes]
             if len(of) == len(to) == 1:
                 origins[to[0]] = origins.get(of[0], of[0])
         names = _names(target)
@@ -75,7 +75,7 @@ class _Block:
         lost = {*moved} - {*names}
         if not lost or moved not in self.vectors or self.touched & {*registers_in(rest)}:
             return statement
-        copies = {name for move in self.held for name in defined(move)} - {*names}       # of what they were until now
+        copies = {name for move in self.held for name in move.writes} - {*names}       # of what they were until now
         if _is_read(lost | copies, statement, function):
             return statement
         self.goes_on = replace(statement, operands=(self.vectors[moved], *rest))
@@ -83,7 +83,7 @@ class _Block:
 
     def holds(self, statement):
         """Whether a statement is such a move, which is kept then."""
-        read, written = set(registers_read(statement)), set(defined(statement))
+        read, written = set(statement.reads), set(statement.writes)
         moves = statement.opcode == "mov" and statement.guard is None and not written & self.in_flight
         if moves and read & (self.in_flight | self.touched):
             self.held.append(statement)
@@ -96,7 +96,7 @@ class _Block:
 
     def let_go(self, statement):
         """The moves that a statement cannot come before, in their order."""
-        if statement is self.goes_on or not self.touched & {*registers_read(statement), *defined(statement)}:
+        if statement is self.goes_on or not self.touched & {*statement.reads, *statement.writes}:
             return []
         held, self.held, self.touched = self.held, [], set()
         return held
@@ -114,9 +114,9 @@ def _is_read(names, statement, function):
         at = next((i for i, one in enumerate(inside) if one is statement), None)
         if at is not None:
             for one in inside[at + 1:]:
-                if names & {*registers_read(one)}:
+                if names & {*one.reads}:
                     return True
-                names = names - ({*defined(one)} if one.guard is None else set())
+                names = names - ({*one.writes} if one.guard is None else set())
             return any(names & flow.live[to] for to in flow.after[block])
     return False
 
@@ -140,7 +140,7 @@ def _behind_branches(function, moves):
 def _places(flow, moves):
     """({id of a wait: ids of the moves that come behind it}, ids of those that cannot: something on a way needs them, or
     there is a way to that wait which does not lead through them)."""
-    every, names = frozenset(map(id, moves)), {id(move): {*registers_read(move), *defined(move)} for move in moves}
+    every, names = frozenset(map(id, moves)), {id(move): {*move.reads, *move.writes} for move in moves}
     sure, free, behind, bad = {}, {}, {}, set()
 
     def surely_held(block, held):
@@ -167,6 +167,6 @@ def _places(flow, moves):
                 bad |= perhaps & {id(one)}
                 held, perhaps = held | {id(one)}, perhaps | {id(one)}
             elif perhaps:
-                touched = {*registers_read(one), *defined(one)}
+                touched = {*one.reads, *one.writes}
                 bad |= perhaps if one.opcode == "call" else {move for move in perhaps if touched & names[move]}
     return behind, bad

@@ -4,15 +4,8 @@ from collections.abc import Sequence, Set
 
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.passes.accesses import LOADS, STAY
-from simlayout.machine.ptx.passes.def_use import (
-    Statements,
-    defined,
-    instructions,
-    registers_in,
-    registers_read,
-    symbols_used,
-)
 from simlayout.machine.ptx.passes.known import Known
+from simlayout.machine.ptx.passes.statements import Statements, instructions, registers_in
 
 NOTE = "load whose result nothing needs: ptxas leaves it out, and it counts nothing"
 _PARAMETERS = "param"
@@ -44,10 +37,10 @@ def loads_read_by_nothing(function: syntax.Function, named: Set[str]) -> set[int
     >>> [id(statement) in loads_read_by_nothing(function, set()) for statement in function.body]
     [True, False, False, False]
     """
-    read = {name for one in instructions(function.body) for name in registers_read(one)}
+    read = {name for one in instructions(function.body) for name in one.reads}
     read.update(named, (one.name for one in function.returns))
     loads = [one for one in _loads(function.body, {*STAY, "relaxed"}) if one.opcode in ("ld", "ldu")]
-    return {id(one) for one in loads if read.isdisjoint(defined(one))}
+    return {id(one) for one in loads if read.isdisjoint(one.writes)}
 
 
 def _loads(body, kept):
@@ -84,6 +77,6 @@ def _is_read(result, body, call):
     """Whether a result of a call is read by more than loads into registers that nothing reads."""
     if not isinstance(result, syntax.Symbol):
         return True
-    uses = [i for i in body if i is not call and result.name in symbols_used(i)]
+    uses = [i for i in body if i is not call and result.name in i.symbols]
     loaded = {name for i in uses for name in registers_in(i.operands[:1])}
-    return any(i.opcode != "ld" for i in uses) or any(loaded.intersection(registers_read(i)) for i in body)
+    return any(i.opcode != "ld" for i in uses) or any(loaded.intersection(i.reads) for i in body)

@@ -19,12 +19,12 @@ from simlayout.machine.ptx.passes.alike import Alike
 from simlayout.machine.ptx.passes.contracted import is_product, is_sum
 from simlayout.machine.ptx.passes.copies import Copies, straight
 from simlayout.machine.ptx.passes.counted import end_of, turns, ways_out
-from simlayout.machine.ptx.passes.def_use import Statements, defined, registers_read, symbols_used
 from simlayout.machine.ptx.passes.flow import Flow, leads_back
 from simlayout.machine.ptx.passes.repeated import Repeated
 from simlayout.machine.ptx.passes.rotated import heading, rotated
 from simlayout.machine.ptx.passes.rounds import Rounds
 from simlayout.machine.ptx.passes.sizes import most_rounds, size_in
+from simlayout.machine.ptx.passes.statements import Statements
 
 _INSIDE = {"mov", "cvta", "ld", "st", "atom", "red", "cp", "ldmatrix", "stmatrix", "mma", "shfl", "vote", "redux", "match",
            "activemask", "elect", "bar", "barrier", "nanosleep", "bra", "ret", "exit", "trap", *FORMS}
@@ -101,22 +101,22 @@ class _Loops:
         ways = {to for block in loop for to in flow.after[block]}
         behind = set().union(*(flow.live[to] for to in ways if to not in inside or loop[0] in (to, *flow.before[to])))
         met = self._moved(self._products & behind)
-        return any(is_sum(one) and not met.isdisjoint(registers_read(one))
+        return any(is_sum(one) and not met.isdisjoint(one.reads)
                    for block in {*loop, *ways} for one in flow.blocks[block])
 
     @cached_property
     def _products(self):
         """Names of registers that may hold a product."""
         return self._moved(name for block in self.flow.order for one in self.flow.blocks[block] if is_product(one)
-                           for name in defined(one))
+                           for name in one.writes)
 
     @cached_property
     def _moves(self):
         """{register: those that it is moved to}."""
         found: dict[str, list[str]] = {}
         for one in (one for block in self.flow.order for one in self.flow.blocks[block] if one.opcode == "mov"):
-            for name in registers_read(one):
-                found.setdefault(name, []).extend(defined(one))
+            for name in one.reads:
+                found.setdefault(name, []).extend(one.writes)
         return found
 
     def _moved(self, names):
@@ -224,13 +224,13 @@ class _Unrolled:
         sure, unsure = set(), set()
         for block in self._every:
             for one in self._flow.blocks[block]:
-                (sure if block in self._always and one.guard is None else unsure).update(defined(one))
+                (sure if block in self._always and one.guard is None else unsure).update(one.writes)
         return sure - unsure
 
     def _with(self, made):
         """The statements of the function with those of rounds."""
         body, before, behind = self._function.body, self._function.body[:self._start], self._function.body[self._stop:]
-        named = {name for part in (before, behind) for one in part for name in symbols_used(one)}
+        named = {name for part in (before, behind) for one in part for name in one.symbols}
         labels = [one for one in body[heading(body, self._heading):self._heading] if one.name in named]
         end = [syntax.Label(f"{self._mark}.end", self._line)]
         while len(end) <= len(behind) and isinstance(behind[len(end) - 1], syntax.Label):

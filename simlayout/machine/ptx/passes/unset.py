@@ -9,8 +9,8 @@ only carried.
 from dataclasses import replace
 
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.passes.def_use import may_define, registers_in
 from simlayout.machine.ptx.passes.flow import Flow
+from simlayout.machine.ptx.passes.statements import registers_in
 
 HELD = syntax.Special("what nothing has written")
 """The special register that holds what is in such registers: no PTX can name it."""
@@ -32,7 +32,7 @@ def unset(function: syntax.Function) -> dict[syntax.Register, tuple[syntax.Instr
         gone, read = 0, 0
         for one in flow.blocks[block]:
             read |= bits.of(_reads(one)) & ~gone
-            gone |= bits.of(may_define(one)) if one.guard is None else 0
+            gone |= bits.of(one.may_write) if one.guard is None else 0
         known[block] = gone, read
     ahead = {block: 0 for block in flow.order}           # what may not have been written there
     ahead[flow.order[0]] = bits.all & ~bits.of(one.name for one in (*function.parameters, *function.returns))
@@ -52,7 +52,7 @@ def unset(function: syntax.Function) -> dict[syntax.Register, tuple[syntax.Instr
         for one in flow.blocks[block]:
             for name in bits.names(bits.of(_reads(one)) & left):
                 found.setdefault(_register(one, name), []).append(one)
-            left &= ~(bits.of(may_define(one)) if one.guard is None else 0)
+            left &= ~(bits.of(one.may_write) if one.guard is None else 0)
     return {register: tuple(read) for register, read in found.items() if not all(_carries(one) for one in read)}
 
 
@@ -85,7 +85,7 @@ class _Bits:
 
 def _reads(one):
     """What an instruction reads, but for a destination that it may only write, as that of wmma."""
-    reads = one.opcode in ("wgmma", "st", "red", "call") or not may_define(one)
+    reads = one.opcode in ("wgmma", "st", "red", "call") or not one.may_write
     return registers_in((one.guard, *one.operands[not reads:]))
 
 

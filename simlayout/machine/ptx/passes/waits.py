@@ -10,9 +10,9 @@ from operator import and_, or_
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.opcodes.lanes import FORMS
 from simlayout.machine.ptx.passes.accesses import STRONG, may_be_shared
-from simlayout.machine.ptx.passes.def_use import defined, instructions, registers_in, registers_read
 from simlayout.machine.ptx.passes.flow import Flow
 from simlayout.machine.ptx.passes.known import Known
+from simlayout.machine.ptx.passes.statements import instructions, registers_in
 
 _DOES = {"st", "red", "bar", "barrier", "call", "cp", "brx", "stmatrix", "wgmma", "ret", "exit"}
 """Opcodes that loops do not have which only wait."""
@@ -78,11 +78,11 @@ _MAKES = _COMPUTES | {"shfl", "vote", "match", "redux"}
 
 def _changed(inside):
     """Names of the registers that a loop changes: not those that it makes again of others, as nvcc -G makes addresses."""
-    times = Counter(name for one in inside for name in defined(one))
+    times = Counter(name for one in inside for name in one.writes)
     changed = set(times)
     for one in inside:
-        if one.opcode in _COMPUTES and one.guard is None and changed.isdisjoint(registers_read(one)):
-            changed -= {name for name in defined(one) if times[name] == 1}
+        if one.opcode in _COMPUTES and one.guard is None and changed.isdisjoint(one.reads):
+            changed -= {name for name in one.writes if times[name] == 1}
     return changed
 
 
@@ -92,7 +92,7 @@ def _deciding(inside, names):
     stored = [name for one in inside if one.opcode == "st" and may_be_shared(one)
               for name in registers_in(one.operands[1:])]
     for one in inside:
-        for name in defined(one):
+        for name in one.writes:
             makers[name].append(one)
     while todo:
         for one in makers.pop(todo.pop(), ()):
@@ -100,7 +100,7 @@ def _deciding(inside, names):
                 found.add(id(one))
                 todo += stored if may_be_shared(one) else ()
             else:
-                todo += registers_read(one)
+                todo += one.reads
     return found
 
 
@@ -111,7 +111,7 @@ def looks(function: syntax.Function) -> set[int]:
     loads = [one for one in body if one.opcode == "ld" and "volatile" in one.modifiers]
     readers = defaultdict(list)
     for one in body if loads else ():
-        for name in registers_read(one):
+        for name in one.reads:
             readers[name].append(one)
     common = _before_barriers(function) if loads and any(map(_meets, body)) else set()
     return {id(load) for load in loads if _decides(load, readers, common)}
@@ -119,7 +119,7 @@ def looks(function: syntax.Function) -> set[int]:
 
 def _meets(statement):
     """Whether warps meet in it."""
-    return getattr(statement, "opcode", "") in ("bar", "barrier") and "warp" not in statement.modifiers
+    return statement.opcode in ("bar", "barrier") and "warp" not in statement.modifiers
 
 
 def _before_barriers(function):
@@ -136,12 +136,12 @@ def _before_barriers(function):
 
 def _decides(load, readers, common):
     """Whether all that is made of what a load reads are decisions, and none `common`. readers: {register: [instruction]}."""
-    todo, seen = [*defined(load)], set()
+    todo, seen = [*load.writes], set()
     while todo:
         name = todo.pop()
         for reader in readers[name] if name not in seen else ():
             if reader.opcode in _MAKES:
-                todo += defined(reader)
+                todo += reader.writes
             elif name not in registers_in((reader.guard,)) or id(reader) in common:
                 return False
         seen.add(name)
@@ -151,14 +151,14 @@ def _decides(load, readers, common):
 def _strong_loads(body):
     """(place, address) of each."""
     for at, one in enumerate(body):
-        if isinstance(one, syntax.Instruction) and one.opcode == "ld" and STRONG.intersection(one.modifiers):
+        if one.opcode == "ld" and STRONG.intersection(one.modifiers):
             yield at, one.operands[1]
 
 
 def _loops(body, labels):
     """(place of a branch back, place of its label) of each."""
     for at, statement in enumerate(body):
-        if isinstance(statement, syntax.Instruction) and statement.opcode == "bra":
+        if statement.opcode == "bra":
             start = labels.get(statement.operands[0].name, at)
             if start < at:
                 yield at, start

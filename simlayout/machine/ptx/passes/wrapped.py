@@ -16,7 +16,7 @@ from typing import Any
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.opcodes.lanes import FORMS
 from simlayout.machine.ptx.passes.accesses import STRONG
-from simlayout.machine.ptx.passes.def_use import instructions, symbols_used
+from simlayout.machine.ptx.passes.statements import instructions
 
 _BESIDE = {"mov", "cvta", "atom", "red", "membar", "fence", "nanosleep", "shfl", "vote", "match", "redux", "activemask"}
 """Opcodes of what is wrapped beside computations of lanes."""
@@ -27,7 +27,7 @@ _MOST = 64              # statements of a wrapper
 _CALLERS = 32           # of a line that are kept
 _MOVED = (16, 32, 64)   # bits of a number that `mov` moves
 
-_Body = tuple[syntax.Instruction | syntax.Label, ...]
+_Body = tuple[syntax.Statement, ...]
 
 
 class Wrappers:
@@ -59,7 +59,7 @@ class Wrappers:
 
     def _called(self, statement):
         """The wrapper that a statement calls, itself without calls, or None."""
-        if not isinstance(statement, syntax.Instruction) or statement.opcode != "call" or statement.guard is not None:
+        if statement.opcode != "call" or statement.guard is not None:
             return None
         name = getattr(statement.operands[1], "name", "")
         if name not in self._found:
@@ -96,7 +96,7 @@ def _without_idle(body):
 def _is_plain(instruction, passed):
     if instruction.opcode in _FUSED and _FLOATS.intersection(instruction.modifiers):
         return False
-    if not passed.keys().isdisjoint(symbols_used(instruction)):
+    if not passed.keys().isdisjoint(instruction.symbols):
         return _moves(instruction, passed)
     strong = instruction.opcode in ("ld", "st") and not STRONG.isdisjoint(instruction.modifiers)
     return strong or instruction.opcode in _BESIDE or instruction.opcode in FORMS
@@ -110,7 +110,7 @@ def _moves(statement, variables):
     """Whether it loads or stores the whole of one of some variables."""
     moved = _moved(statement)
     return moved is not None and all(name in variables and 8 * variables[name].bytes == syntax.BITS[moved.modifiers[0]]
-                                     for name in symbols_used(statement))
+                                     for name in statement.symbols)
 
 
 class _Passed:
@@ -121,7 +121,7 @@ class _Passed:
         self._body: tuple[Any, ...] = function.body or ()
         self._uses: dict[str, list[int]] = {}
         for at, statement in enumerate(self._body):
-            for name in symbols_used(statement):
+            for name in statement.symbols:
                 self._uses.setdefault(name, []).append(at)
 
     def names_of(self, at: int, wrapper: syntax.Function) -> tuple[list[str], list[str]] | None:
@@ -143,11 +143,11 @@ class _Passed:
     def body(self, inside: Mapping[int, tuple[syntax.Function, tuple[list[str], list[str]]]]) -> _Body:
         """The statements, with what is passed to wrappers as registers. inside: {place of a call: (wrapper, `names_of`)}."""
         gone = {name for _, names in inside.values() for part in names for name in part}
-        made: list[syntax.Instruction | syntax.Label] = []
+        made: list[syntax.Statement] = []
         for at, statement in enumerate(self._body):
             if at in inside:
                 made += _copied(statement, *inside[at], f"{at}")
-            elif not gone.isdisjoint(symbols_used(statement)):
+            elif not gone.isdisjoint(statement.symbols):
                 made.append(_moved(statement))
             else:
                 made.append(statement)
@@ -164,7 +164,7 @@ def _copied(call, wrapper, names, mark) -> Iterator[syntax.Instruction]:
         renamed = syntax.mapped((statement.guard, *statement.operands), syntax.Register,
                                 lambda register: replace(register, name=f"{register.name}@{mark}"))
         copied = replace(statement, guard=renamed[0], operands=renamed[1:], site=_called_at(call.site, statement.site))
-        yield _moved(copied, ours) if not ours.keys().isdisjoint(symbols_used(statement)) else copied
+        yield _moved(copied, ours) if not ours.keys().isdisjoint(statement.symbols) else copied
 
 
 def _called_at(call, site):
@@ -176,7 +176,7 @@ def _called_at(call, site):
 
 def _moved(statement, names=None):
     """The `mov` that a `ld.param` or `st.param` of a whole number is, None of all else. names: {parameter: variable}."""
-    plain = getattr(statement, "opcode", "") in ("ld", "st") and statement.modifiers[:-1] == ("param",)
+    plain = statement.opcode in ("ld", "st") and statement.modifiers[:-1] == ("param",)
     if not plain or statement.guard or len(statement.operands) != 2:
         return None
     address, value = statement.operands if statement.opcode == "st" else statement.operands[::-1]
