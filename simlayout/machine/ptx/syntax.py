@@ -144,8 +144,17 @@ Operand: TypeAlias = (Register | Special | Integer | Float | Symbol | Address | 
                       | Part | Sink | Pair)
 
 
-READS_ALL = {"st", "red", "bra", "brx", "bar", "barrier", "call", "cp", "membar", "fence", "prefetch",
-             "stmatrix", "wgmma", "ret", "exit", "discard", "applypriority", "wmma", "nanosleep"}
+BRANCHES = {"bra", "brx"}
+"""Opcodes by which lanes go to a label."""
+
+LEAVES = {"ret", "exit"}
+"""Opcodes by which lanes leave a function, or the kernel."""
+
+ENDS = {*LEAVES, "trap"}
+"""The same with what ends the whole launch. Past `brkpt` ptxas goes on, and so does a debugger."""
+
+READS_ALL = {*BRANCHES, *LEAVES, "st", "red", "bar", "barrier", "call", "cp", "membar", "fence", "prefetch", "stmatrix",
+             "wgmma", "discard", "applypriority", "wmma", "nanosleep"}
 """Opcodes whose first operand is no destination, or not that alone; of all others it is."""
 
 CARRY = "the carry flag"
@@ -191,6 +200,11 @@ class Instruction:
     def names_shared(self) -> bool:
         """Whether it names shared memory, of the CTA or of the cluster."""
         return not {"shared", "shared::cluster"}.isdisjoint(self.spaces)
+
+    @property
+    def falls(self) -> bool:
+        """Whether what stands behind it may be executed next."""
+        return self.guard is not None or self.opcode not in BRANCHES | ENDS
 
     @property
     def count(self) -> int:
@@ -240,7 +254,9 @@ class Label:
     operands: ClassVar[tuple[Operand, ...]] = ()
     guard: ClassVar[None] = None
     spaces: ClassVar[tuple[str, ...]] = ()
+    nounroll: ClassVar[bool] = False
     names_shared: ClassVar[bool] = False
+    falls: ClassVar[bool] = True
     reads: ClassVar[tuple[str, ...]] = ()
     writes: ClassVar[tuple[str, ...]] = ()
     may_write: ClassVar[tuple[str, ...]] = ()

@@ -5,6 +5,7 @@ from typing import NamedTuple
 from simlayout.machine.arithmetic.carriers import WIDTHS
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.opcodes.lanes import FORMS
+from simlayout.machine.ptx.passes.statements import AWAY
 
 STRONG = {"volatile", "relaxed", "acquire", "release", "mmio"}
 """Modifiers of strong loads and stores."""
@@ -12,8 +13,7 @@ LOADS = {"ld", "ldu", "ldmatrix"}
 STAY = {"volatile", "mmio"}
 """Modifiers of loads that ptxas does not leave out if nothing reads their results."""
 
-_ENDS = {"bra", "brx", "ret", "exit", "call", "trap", "bar", "barrier", "fence", "membar", "mbarrier", "stmatrix", "wgmma",
-         "wmma", "griddepcontrol", "nanosleep"}
+_ENDS = {*AWAY, "bar", "barrier", "fence", "membar", "mbarrier", "stmatrix", "wgmma", "wmma", "griddepcontrol", "nanosleep"}
 """Opcodes past which nothing is joined; those that may touch shared memory come on top."""
 _TOUCH = {"ld", "st", "atom", "red", "ldmatrix", "tensormap"}
 """Opcodes that touch the memory that a modifier names, or any."""
@@ -86,7 +86,7 @@ def keeps_apart(statement: syntax.Statement, store: bool) -> bool:
 def may_change(statement: syntax.Instruction) -> bool:
     """Whether loads of shared memory on both sides of an instruction may load different things, or stay apart for another
     reason than that it is a branch or an end of the kernel."""
-    return statement.opcode not in ("bra", "brx", "ret", "exit", "trap") and keeps_apart(statement, False)
+    return statement.opcode not in syntax.BRANCHES | syntax.ENDS and keeps_apart(statement, False)
 
 
 def becomes_branches(statement: syntax.Instruction, store: bool) -> bool:

@@ -111,11 +111,11 @@ class _Spread:
                 before = self._how.pop(name, How.NOT)
                 if how := made if one.guard is None else max(before, made):
                     self._how[name] = how
-            if one.opcode in ("ret", "exit") and one.guard is not None and under:
+            if one.opcode in syntax.LEAVES and one.guard is not None and under:
                 self._decides([block, *self._flow.after[block]], 0, under)
         self._behind[block] = self._how
         last = self._flow.blocks[block][-1] if self._flow.blocks[block] else None
-        if last is not None and last.opcode in ("bra", "brx"):
+        if last is not None and last.opcode in syntax.BRANCHES:
             how = _predicate(self._of(registers_in((last.guard,) if last.opcode == "bra" else last.operands)))
             if how:
                 self._decides(self._flow.after[block], self._flow.always_behind[block], how)

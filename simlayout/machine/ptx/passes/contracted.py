@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.passes.quotients import folded, is_quotient, taken_apart
-from simlayout.machine.ptx.passes.statements import ENDS, Statements
+from simlayout.machine.ptx.passes.statements import AWAY, Statements
 
 _TYPES = {"f32", "f64", "f16", "f16x2", "bf16", "bf16x2"}
 _DEEPEST = 20
@@ -213,7 +213,7 @@ def _blocks(body) -> Iterator[int]:
         begins = isinstance(statement, syntax.Label)
         number += begins
         yield number
-        number += not begins and statement.opcode in ENDS
+        number += not begins and statement.opcode in AWAY
 
 
 def _fused(sum, product, factors, side, negated):

@@ -49,7 +49,7 @@ class Copies:
                 self._straight &= truth is not None or to not in self._blocks[1:]
                 self._out.append(replace(last, operands=(syntax.Symbol(self.label(number, to)),) if known else last.operands,
                                          guard=guard if truth is None else None))
-            if truth != 1 if branches else last.guard is not None or last.opcode not in ("ret", "exit", "trap"):
+            if truth != 1 if branches else last.falls:
                 ways.append(block + 1)
                 self._out.append(goes_to(last, self.label(number, block + 1)))
             on |= head in ways

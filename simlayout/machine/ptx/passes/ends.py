@@ -27,7 +27,7 @@ _ORDERED = {"acquire", "release", "acq_rel"}
 _ATOMIC = {"atom", "red"}
 _ACCESSES = _ATOMIC | {"ld", "st", "ldmatrix", "stmatrix", "cp"}
 _STORES = _ATOMIC | {"st"}
-_ENDS = {"bra", "ret", "exit"}
+_ENDS = {"bra", *syntax.LEAVES}
 
 
 def keeps_ahead(statement: syntax.Statement) -> bool:

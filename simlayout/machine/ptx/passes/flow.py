@@ -14,6 +14,7 @@ from operator import and_
 from typing import TypeVar
 
 from simlayout.machine.ptx import syntax
+from simlayout.machine.ptx.passes.statements import places
 
 _Set = TypeVar("_Set", set, int)
 
@@ -210,7 +211,7 @@ def _parts(body):
             labels[statement.name] = len(parts) - 1
             continue
         parts[-1].append(statement)
-        if statement.opcode in ("bra", "brx") or statement.opcode in ("ret", "exit", "trap") and statement.guard is None:
+        if statement.opcode in syntax.BRANCHES or not statement.falls:
             parts.append([])
     return parts, labels
 
@@ -225,7 +226,7 @@ def leads_back(function: syntax.Function) -> bool:
     (True, False)
     """
     body = function.body or ()
-    at = {one.name: i for i, one in enumerate(body) if isinstance(one, syntax.Label)}
+    at = places(body)
     leads = [(i, name) for i, one in enumerate(body) for name in _named(one, function)]
     return all(name in at for _, name in leads) and any(at[name] < i for i, name in leads)
 
@@ -245,8 +246,7 @@ def _after(block, part, labels, function, count):
     last = part[-1] if part else None
     if last is not None:
         yield from {labels[name] for name in _named(last, function)}
-    ends = last is not None and last.opcode in ("bra", "brx", "ret", "exit", "trap") and last.guard is None
-    if not ends and block + 1 < count:
+    if (last is None or last.falls) and block + 1 < count:
         yield block + 1
 
 
@@ -262,7 +262,7 @@ def _reached(todo, after, meets=0):
 
 
 def _only_ends(part):
-    return bool(part) and part[0].opcode in ("ret", "exit") and part[0].guard is None
+    return bool(part) and part[0].opcode in syntax.LEAVES and part[0].guard is None
 
 
 def _always_behind(after, order):

@@ -32,7 +32,7 @@ from simlayout.machine.ptx.passes.accesses import STRONG, is_shared_load
 from simlayout.machine.ptx.passes.ends import branched_around, in_registers, keeps_ahead, late
 from simlayout.machine.ptx.passes.known import Known
 from simlayout.machine.ptx.passes.sizes import size_in_words
-from simlayout.machine.ptx.passes.statements import Statements, registers_in
+from simlayout.machine.ptx.passes.statements import Statements, places, registers_in
 from simlayout.machine.ptx.syntax import BITS
 
 Guard = syntax.Register | syntax.Negated
@@ -47,8 +47,7 @@ _PACKED = {"cvt.rn.f16.f32", "cvt.rn.bf16.f32"}
 """Two of these in a block ptxas makes one of, which has two operands."""
 
 _ATOMIC = {"atom", "red"}
-_ENDS_LANES = {"ret", "exit"}
-_NEVER_PREDICATED = _ATOMIC | _ENDS_LANES | {"bra", "brx", "call", "shfl"}
+_NEVER_PREDICATED = {*_ATOMIC, *syntax.LEAVES, *syntax.BRANCHES, "call", "shfl"}
 _MANY, _MANY_AT_LAST = 21, 9
 """Instructions around which a branch stays, where something behind them loads global memory and where nothing does: by ptxas
 13.0, of chains of 32-bit integers with a store."""
@@ -79,7 +78,7 @@ class _Body:
         self.body, self.known = body, known
         self.reads, self.jumps = defaultdict[str, list[int]](list), defaultdict[str, list[int]](list)
         self.holding = defaultdict[int, list[int]](list)
-        self.labels = {s.name: at for at, s in enumerate(body) if isinstance(s, syntax.Label)}
+        self.labels = places(body)
         for name in tables:
             self.jumps[name].append(-1)
         for at, statement in enumerate(body):
@@ -111,7 +110,7 @@ class _Body:
             return None
         if statement.opcode == "bra":
             return self._of_branch(at, self._target(statement))
-        if statement.opcode in _ENDS_LANES:
+        if statement.opcode in syntax.LEAVES:
             return _Gate(at, self.entered_at(at + 1, len(self.body)), ends=True)
         if statement.opcode in _ATOMIC:
             return _Gate(at, self._of_one_guard(at), statement.guard)
@@ -214,8 +213,7 @@ class _Body:
     def _falls(self, at):
         """Whether the statement behind another one is executed next."""
         statement = self.body[at]
-        return (isinstance(statement, syntax.Label) or statement.guard is not None
-                or statement.opcode not in ("bra", "brx", *_ENDS_LANES))
+        return statement.falls or statement.opcode == "trap"
 
     def ends(self, at: int) -> bool:
         """Whether the kernel does nothing any more from a statement on."""
@@ -228,7 +226,7 @@ class _Body:
             elif statement.guard is None and statement.opcode == "bra":
                 at = self._target(statement)
             else:
-                return statement.guard is None and statement.opcode in _ENDS_LANES
+                return statement.guard is None and statement.opcode in syntax.LEAVES
         return at not in seen
 
     def entered_at(self, first: int, end: int) -> range:

@@ -17,9 +17,7 @@ from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.opcodes.lanes import FORMS
 from simlayout.machine.ptx.passes.accesses import STRONG
 from simlayout.machine.ptx.passes.known import Known
-from simlayout.machine.ptx.passes.statements import instructions
-
-_ENDS = {"ret", "exit", "trap"}
+from simlayout.machine.ptx.passes.statements import instructions, places
 
 
 def guesses(function: syntax.Function, known: Known, functions: Mapping[str, syntax.Function] | None = None,
@@ -65,7 +63,7 @@ class _Flow:
     def __init__(self, body, known, function, calls):
         self._body, self._known, self._tables, self._calls = body, known, function.tables, calls
         self._results = {variable.name for variable in function.returns}
-        self._labels = {statement.name: at for at, statement in enumerate(body) if isinstance(statement, syntax.Label)}
+        self._labels = places(body)
 
     def is_guess(self, load):
         """Whether the load at a place is one."""
@@ -106,12 +104,11 @@ class _Flow:
         return load + 1 if masks else None
 
     def _next(self, at, statement) -> Iterator[int]:
-        opcode = statement.opcode
-        if opcode == "bra":
+        if statement.opcode == "bra":
             yield self._labels[statement.operands[0].name]
-        if opcode == "brx":
+        if statement.opcode == "brx":
             yield from (self._labels[name] for name in self._tables.get(statement.operands[1].name, ()))
-        if opcode not in ("bra", "brx", *_ENDS) or statement.guard is not None:
+        if statement.falls:
             yield at + 1
 
 

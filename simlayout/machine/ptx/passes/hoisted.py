@@ -58,7 +58,7 @@ def _is_entered(flow, loop):
     if ahead is None:
         return head == 0
     last = flow.blocks[ahead][-1] if flow.blocks[ahead] else None
-    return ahead == head - 1 and not others and (last is None or last.opcode not in ("bra", "brx") or last.guard is not None
+    return ahead == head - 1 and not others and (last is None or last.opcode not in syntax.BRANCHES or last.guard is not None
                                                  and flow.after[ahead].count(head) == 1)
 
 

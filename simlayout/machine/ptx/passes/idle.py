@@ -6,7 +6,7 @@ from collections import defaultdict
 
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.opcodes.lanes import FORMS
-from simlayout.machine.ptx.passes.statements import registers_in
+from simlayout.machine.ptx.passes.statements import registers_in, ways_back
 
 _COMPUTES = {*FORMS, "mov", "selp"} - {"setp"}
 
@@ -30,7 +30,9 @@ def idle(function: syntax.Function) -> dict[int, tuple[syntax.Register | syntax.
             reads[name].append(at)
         for name in one.may_write:
             writes[name].append(at)
-    loops, found = _loops(body), {}
+    loops, found = ways_back(body), {}
+    if any(one.opcode == "brx" for one in body):         # it may lead anywhere
+        loops = [(0, len(body))]
     for at, one in enumerate(body):
         if one.opcode == "ld" and "global" in one.spaces:
             guard = _guard(one, body, reads)
@@ -52,16 +54,6 @@ def _parts(guard, body, writes):
     if one is None or one.opcode != "and" or one.guard is not None:
         return (guard,)
     return tuple(part for source in one.operands[1:] for part in _parts(source, body, writes))
-
-
-def _loops(body):
-    """[(where a label is, where something behind it leads there)]."""
-    at = {one.name: i for i, one in enumerate(body) if isinstance(one, syntax.Label)}
-    if any(one.opcode == "brx" for one in body):
-        return [(0, len(body))]
-    leads = [(i, at.get(getattr(one.operands[0], "name", ""), 0)) for i, one in enumerate(body)
-             if one.opcode == "bra"]
-    return [(to, i) for i, to in leads if to < i]
 
 
 def _guard(load, body, reads):

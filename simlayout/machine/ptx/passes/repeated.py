@@ -67,7 +67,7 @@ class Repeated:
         """The _Way of the counter; None where ptxas does not unroll the loop by it."""
         counter, flow, loop = self._end.counter, self._flow, self._loop
         leaves = [block for block in loop if not {*flow.after[block]} <= {*loop}]
-        if leaves != [self._end.block] or any(one.opcode in ("ret", "exit", "trap") for one in self._every):
+        if leaves != [self._end.block] or any(one.opcode in syntax.ENDS for one in self._every):
             return None
         source, step = counter.source, self._step()
         if not step or not self._is_changed_once() or source.name not in flow.live[loop[0]]:

@@ -14,9 +14,9 @@ from simlayout.machine.ptx.passes.copies import Copies, goes_to, straight
 from simlayout.machine.ptx.passes.counted import only_goes
 from simlayout.machine.ptx.passes.flow import Flow
 from simlayout.machine.ptx.passes.rounds import Rounds
-from simlayout.machine.ptx.passes.statements import Statements
+from simlayout.machine.ptx.passes.statements import Statements, places
 
-_ALONE = {"membar", "call", "setmaxnreg", "brkpt", "pmevent", "ret", "exit", "trap"}
+_ALONE = {"membar", "call", "setmaxnreg", "brkpt", "pmevent", *syntax.ENDS}
 """Opcodes of which ptxas makes no copies, beside fences, or which end a basic block."""
 
 
@@ -44,7 +44,7 @@ def rotated(function: syntax.Function) -> tuple[syntax.Function, set[int]]:
 def _led_on(body):
     """Statements whose branches lead to where branches lead that they would come to, but for one out of a loop past its
     branch back."""
-    place = {one.name: i for i, one in enumerate(body) if isinstance(one, syntax.Label)}
+    place = places(body)
 
     def behind(i):
         return next((at for at in range(i, len(body)) if isinstance(body[at], syntax.Instruction)), len(body))

@@ -9,11 +9,12 @@ import numpy as np
 
 from simlayout.machine.arithmetic.carriers import WIDTHS
 from simlayout.machine.ptx import syntax
+from simlayout.machine.ptx.passes.statements import AWAY
 
 MOST = 16
 """Pieces of memory, none next to another, that are looked at together; more of them are seen one by one."""
 
-_ENDS = {"bra", "brx", "ret", "exit", "call", "trap", "bar", "barrier"}
+_ENDS = {*AWAY, "bar", "barrier"}
 """Opcodes past which accesses are not seen together: the lanes are others, or much time may pass."""
 
 

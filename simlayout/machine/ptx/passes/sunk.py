@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.passes.flow import Flow
-from simlayout.machine.ptx.passes.statements import ENDS, Statements, registers_in
+from simlayout.machine.ptx.passes.statements import AWAY, Statements, registers_in
 
 
 def sunk(function: syntax.Function) -> tuple[Statements, set[int]]:
@@ -30,7 +30,7 @@ def sunk(function: syntax.Function) -> tuple[Statements, set[int]]:
     block, made, moved, left = _Block(), [], set(), []
     for statement in body:
         statement = block.renamed(statement, function)
-        if isinstance(statement, syntax.Label) or statement.opcode in ENDS:
+        if isinstance(statement, syntax.Label) or statement.opcode in AWAY:
             made += [*block.held, statement]
             left += block.held
             block = _Block()

@@ -27,7 +27,7 @@ from simlayout.machine.ptx.passes.sizes import most_rounds, size_in
 from simlayout.machine.ptx.passes.statements import Statements
 
 _INSIDE = {"mov", "cvta", "ld", "st", "atom", "red", "cp", "ldmatrix", "stmatrix", "mma", "shfl", "vote", "redux", "match",
-           "activemask", "elect", "bar", "barrier", "nanosleep", "bra", "ret", "exit", "trap", *FORMS}
+           "activemask", "elect", "bar", "barrier", "nanosleep", "bra", *syntax.ENDS, *FORMS}
 """Opcodes of which loops are known to be unrolled: not fences and calls, of which there are some in quotients."""
 
 
@@ -44,7 +44,7 @@ def unrolled(function: syntax.Function) -> syntax.Function:
     body = function.body or ()
     if not (leads_back(function) and _may_matter(body)):
         return function
-    never = function.directives.get("pragma", ()).count("nounroll") > sum(getattr(one, "nounroll", False) for one in body)
+    never = function.directives.get("pragma", ()).count("nounroll") > sum(one.nounroll for one in body)
     turning, (function, turned) = turns(Flow.of(function)), rotated(function)
     flow, tried = Flow.of(function), set[int]()
     while not never and (new := _next_body(_Loops(flow, turning, turned), tried)) is not None:

@@ -12,9 +12,9 @@ from simlayout.machine.ptx.opcodes.lanes import FORMS
 from simlayout.machine.ptx.passes.accesses import STRONG, may_be_shared
 from simlayout.machine.ptx.passes.flow import Flow
 from simlayout.machine.ptx.passes.known import Known
-from simlayout.machine.ptx.passes.statements import instructions, registers_in
+from simlayout.machine.ptx.passes.statements import instructions, registers_in, ways_back
 
-_DOES = {"st", "red", "bar", "barrier", "call", "cp", "brx", "stmatrix", "wgmma", "ret", "exit"}
+_DOES = {"st", "red", "bar", "barrier", "call", "cp", "brx", "stmatrix", "wgmma", *syntax.LEAVES}
 """Opcodes that loops do not have which only wait."""
 
 
@@ -32,9 +32,8 @@ def waits(function: syntax.Function, known: Known) -> set[int]:
     """
     body = function.body or ()
     loads = dict(_strong_loads(body))
-    labels = {statement.name: at for at, statement in enumerate(body) if isinstance(statement, syntax.Label)}
     found = set()
-    for end, start in _loops(body, labels) if loads else ():
+    for start, end in ways_back(body) if loads else ():
         inside = instructions(body[start:end + 1])
         if not _DOES.intersection(one.opcode for one in inside):
             changed = _changed(inside)
@@ -56,9 +55,8 @@ def asked_again(function: syntax.Function) -> set[int]:
     ['%r2']
     """
     body = function.body or ()
-    labels = {statement.name: at for at, statement in enumerate(body) if isinstance(statement, syntax.Label)}
     found: set[int] = set()
-    for end, start in _loops(body, labels) if any(map(_waits_for_phase, instructions(body))) else ():
+    for start, end in ways_back(body) if any(map(_waits_for_phase, instructions(body))) else ():
         inside = instructions(body[start:end + 1])
         asking = {id(one) for one in inside if _waits_for_phase(one)}
         if not any(one.opcode in _DOES | {"atom", "mbarrier"} and id(one) not in asking for one in inside):
@@ -153,15 +151,6 @@ def _strong_loads(body):
     for at, one in enumerate(body):
         if one.opcode == "ld" and STRONG.intersection(one.modifiers):
             yield at, one.operands[1]
-
-
-def _loops(body, labels):
-    """(place of a branch back, place of its label) of each."""
-    for at, statement in enumerate(body):
-        if statement.opcode == "bra":
-            start = labels.get(statement.operands[0].name, at)
-            if start < at:
-                yield at, start
 
 
 def tried_again(function: syntax.Function) -> set[int]:

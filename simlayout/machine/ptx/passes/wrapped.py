@@ -16,7 +16,7 @@ from typing import Any
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.opcodes.lanes import FORMS
 from simlayout.machine.ptx.passes.accesses import STRONG
-from simlayout.machine.ptx.passes.statements import instructions
+from simlayout.machine.ptx.passes.statements import instructions, places
 
 _BESIDE = {"mov", "cvta", "atom", "red", "membar", "fence", "nanosleep", "shfl", "vote", "match", "redux", "activemask"}
 """Opcodes of what is wrapped beside computations of lanes."""
@@ -81,7 +81,7 @@ def _is_wrapper(function):
 
 def _without_idle(body):
     """Statements without branches past nothing, as nvcc -G leaves them of a check of `this`."""
-    labels = {statement.name: at for at, statement in enumerate(body) if isinstance(statement, syntax.Label)}
+    labels = places(body)
 
     def leads(at):
         return labels.get(getattr(body[at].operands[0], "name", ""), -1) if body[at].opcode == "bra" else -1
