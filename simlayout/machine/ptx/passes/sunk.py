@@ -27,9 +27,10 @@ def sunk(function: syntax.Function) -> tuple[Statements, set[int]]:
     body = function.body or ()
     if not any(statement.opcode == "wgmma" for statement in body):
         return body, set()
+    flow = Flow.of(function)
     block, made, moved, left = _Block(), [], set(), []
     for statement in body:
-        statement = block.renamed(statement, function)
+        statement = block.renamed(statement, flow)
         if isinstance(statement, syntax.Label) or statement.opcode in AWAY:
             made += [*block.held, statement]
             left += block.held
@@ -60,7 +61,7 @@ class _Block:
     def __init__(self):
         self.in_flight, self.vectors, self.held, self.touched, self.goes_on = set(), {}, [], set(), None
 
-    def renamed(self, statement, function):
+    def renamed(self, statement, flow):
         """A statement; one like it that adds to accumulators of a wgmma in flight where it adds to what moves make of these,
         and nothing reads the registers themselves any more, nor other copies of them."""
         if not self.held or not statement.name.startswith("wgmma.mma_async"):
@@ -76,7 +77,7 @@ class _Block:
         if not lost or moved not in self.vectors or self.touched & {*registers_in(rest)}:
             return statement
         copies = {name for move in self.held for name in move.writes} - {*names}       # of what they were until now
-        if _is_read(lost | copies, statement, function):
+        if _is_read(lost | copies, statement, flow):
             return statement
         self.goes_on = replace(statement, operands=(self.vectors[moved], *rest))
         return self.goes_on
@@ -107,9 +108,8 @@ def _names(target):
     return tuple(registers_in((target,)))
 
 
-def _is_read(names, statement, function):
+def _is_read(names, statement, flow):
     """Whether one of some registers may be read behind a statement as it is there."""
-    flow = Flow.of(function)
     for block, inside in flow.blocks.items():
         at = next((i for i, one in enumerate(inside) if one is statement), None)
         if at is not None:
