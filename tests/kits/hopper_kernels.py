@@ -35,6 +35,7 @@ from machine_kit import (
 )
 
 from simlayout.hardware.matrix.operand_tile import OperandTile
+from simlayout.hardware.matrix.tma import TensorMap
 
 BOX = 8192
 MBARRIER = 4 * BOX
@@ -43,6 +44,21 @@ N64 = "wgmma.m64n64k16.f32.f16.f16"
 TILE = OperandTile(64, 64, "f16")
 DESCRIPTOR = TILE.descriptor().encode()
 STEPS = tuple(start >> 4 for start in TILE.starts)
+
+
+def halves(rows, cols, seed=0):
+    """An array of f16, of chance."""
+    return np.random.default_rng(seed).standard_normal((rows, cols)).astype(np.float16)
+
+
+def tensor(array):
+    """The tensor map of an array."""
+    return TensorMap.of(array, (64, 64))
+
+
+def source():
+    """That of one box."""
+    return tensor(halves(64, 64))
 
 
 def descriptor(address):

@@ -1,6 +1,5 @@
 """Device memory that nothing has written since it was allocated is told where a kernel reads it, and only there."""
 
-import gc
 
 import numpy as np
 import pytest
@@ -12,15 +11,6 @@ from simlayout.programs.numba_cuda import NumbaOnDevice
 
 pytestmark = pytest.mark.filterwarnings("ignore::numba.core.errors.NumbaWarning",
                                         "ignore::numba.cuda.core.errors.NumbaWarning")
-
-
-@pytest.fixture
-def device():
-    device = SimulatedDevice("sm_90", "report")
-    gc.freeze()                                          # what other tests have left takes half a second to look through
-    with NumbaOnDevice(device):
-        yield device
-        gc.collect()
 
 
 @cuda.jit
