@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import is_
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from simlayout.machine.arithmetic.carriers import WIDTHS
 
@@ -144,14 +144,9 @@ Operand: TypeAlias = (Register | Special | Integer | Float | Symbol | Address | 
                       | Part | Sink | Pair)
 
 
-BRANCHES = {"bra", "brx"}
-"""Opcodes by which lanes go to a label."""
-
-LEAVES = {"ret", "exit"}
-"""Opcodes by which lanes leave a function, or the kernel."""
-
-ENDS = {*LEAVES, "trap"}
-"""The same with what ends the whole launch. Past `brkpt` ptxas goes on, and so does a debugger."""
+BRANCHES, LEAVES, ENDS = {"bra", "brx"}, {"ret", "exit"}, {"ret", "exit", "trap"}
+"""Opcodes by which lanes go to a label; by which they leave a function, or the kernel; by which they do that, or end the
+launch. Not `brkpt`, behind which a debugger goes on."""
 
 READS_ALL = {*BRANCHES, *LEAVES, "st", "red", "bar", "barrier", "call", "cp", "membar", "fence", "prefetch", "stmatrix",
              "wgmma", "discard", "applypriority", "wmma", "nanosleep"}
@@ -249,18 +244,9 @@ class Label:
 
     name: str
     line: int
-    opcode: ClassVar[str] = ""
-    modifiers: ClassVar[tuple[str, ...]] = ()
-    operands: ClassVar[tuple[Operand, ...]] = ()
-    guard: ClassVar[None] = None
-    spaces: ClassVar[tuple[str, ...]] = ()
-    nounroll: ClassVar[bool] = False
-    names_shared: ClassVar[bool] = False
-    falls: ClassVar[bool] = True
-    reads: ClassVar[tuple[str, ...]] = ()
-    writes: ClassVar[tuple[str, ...]] = ()
-    may_write: ClassVar[tuple[str, ...]] = ()
-    symbols: ClassVar[tuple[str, ...]] = ()
+
+    opcode, guard, falls, nounroll, names_shared = "", None, True, False, False
+    modifiers = operands = spaces = reads = writes = may_write = symbols = cast(tuple, ())
 
 
 Statement: TypeAlias = Instruction | Label

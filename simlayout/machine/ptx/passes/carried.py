@@ -8,7 +8,7 @@ either: compilers load both sides of a `?:` before they know which one counts.
 from collections import defaultdict
 
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.passes.statements import instructions
+from simlayout.machine.ptx.passes.statements import instructions, registers_in
 
 _MOVES = {"mov", "and", "or", "xor", "not", "shl", "shr", "bfi", "prmt"}
 """Opcodes that take bits from one place to another, or leave them out."""
@@ -31,11 +31,11 @@ class Carried:
     def _take(self, instruction):
         read = set(instruction.reads)
         if instruction.opcode == "st":
-            self._used |= read - set(_names(instruction.operands[1:2]))
+            self._used |= read - {*registers_in(instruction.operands[1:2])}
         elif instruction.opcode == "selp":
-            self._used |= read - set(_names(instruction.operands[1:3]))
+            self._used |= read - {*registers_in(instruction.operands[1:3])}
         elif instruction.opcode in _MOVES and instruction.guard is None:
-            for name in _names(instruction.operands[:1]):
+            for name in registers_in(instruction.operands[:1]):
                 self._sources[name] |= read
         else:
             self._used |= read
@@ -51,23 +51,15 @@ class Carried:
         >>> [Carried(function).is_carried(s.operands[0]) for s in function.body if s.opcode == "ld"]
         [True, False]
         """
-        return not self._used.intersection(_names((operand,)))
+        return not self._used.intersection(registers_in((operand,)))
 
     def origins(self, operand: syntax.Operand) -> set[str]:
         """The registers that a stored operand is made of by moves, and itself."""
         found: set[str] = set()
-        todo = list(_names((operand,)))
+        todo = registers_in((operand,))
         while todo:
             name = todo.pop()
             if name not in found:
                 found.add(name)
                 todo += self._sources.get(name, ())
         return found
-
-
-def _names(operands):
-    for operand in operands:
-        if isinstance(operand, syntax.Vector):
-            yield from _names(operand.operands)
-        elif isinstance(operand, syntax.Register):
-            yield operand.name
