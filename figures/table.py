@@ -15,9 +15,9 @@ from cuda_kernels.bench import steps as ladder
 from cuda_kernels.bench.run import summary
 from cuda_kernels.conformance.gemms.counts import judged, recorded, verdict
 from cuda_kernels.conformance.gemms.counts import ladder as mma_rungs
+from cuda_kernels.conformance.gemms.hopper import expected
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.lab import overlap, stalls
-from cuda_kernels.lab.hopper import expected
 from simlayout.files import write_whole
 from simlayout.kernel import Problem
 

@@ -15,8 +15,8 @@ from cuda_kernels.bench.run import compile_cases
 from cuda_kernels.bench.rungs import rungs
 from cuda_kernels.bench.sets import Case
 from cuda_kernels.conformance import ncu
+from cuda_kernels.conformance.gemms.hopper import Transposed
 from cuda_kernels.kernels import MMA_KERNELS
-from cuda_kernels.lab.hopper import Transposed
 from simlayout.errors import DeviceError
 from simlayout.files import write_record
 

@@ -8,9 +8,9 @@ from places import DATA
 
 from cuda_kernels.bench import default_variants
 from cuda_kernels.conformance.gemms.counts import Row, judged, ladder, recorded, verdict
+from cuda_kernels.conformance.gemms.hopper import agrees, expected
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.lab import stalls
-from cuda_kernels.lab.hopper import agrees, expected
 from simlayout.hardware import MMA_RATES
 from simlayout.kernel import Problem
 

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiers import sweep_but
 
+from cuda_kernels.conformance.gemms.cute import executes_what_is_predicted, main, matrices
 from cuda_kernels.intrinsics.matrices import FORMS, ldmatrix_sync
 from cuda_kernels.kernels.cute import CASES, REJECTED, Atoms
 from cuda_kernels.kernels.cute.atoms import LAYOUTS, rejection
 from cuda_kernels.kernels.cute.plan import SIDE, operand
-from cuda_kernels.lab.cute import executes_what_is_predicted, main, matrices
 from cuda_kernels.run.device import gpu_problem
 from cuda_kernels.run.runner import run
 from simlayout import SimlayoutError, machine

@@ -17,9 +17,9 @@ from tiers import sweep_but
 from cuda_kernels.bench import grouped
 from cuda_kernels.bench.programs import wanted_of
 from cuda_kernels.bench.record import Product
+from cuda_kernels.conformance.gemms.hopper import CASES, EIGHTS, counted, expected
 from cuda_kernels.kernels.hopper.config import Hopper
 from cuda_kernels.lab import tuning, tuning_fit, tuning_record
-from cuda_kernels.lab.hopper import CASES, EIGHTS, counted, expected
 from cuda_kernels.matmul.choose.candidates import BY_SECTORS, candidates
 from cuda_kernels.matmul.choose.choice import choose, ranked
 from cuda_kernels.matmul.choose.figures import H200

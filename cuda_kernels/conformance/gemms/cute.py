@@ -1,5 +1,4 @@
-"""`python -m cuda_kernels.lab.cute`: every case of CuTe's choice, proved, run and compared.
-
+"""`python -m cuda_kernels.conformance.gemms.cute`: every case of CuTe's choice, proved, run and compared.
 
 Exits with 1 if any case is wrong, or executes other wavefronts than predicted, or if one that CuTe rejects is accepted.
 """
@@ -80,7 +79,7 @@ def verified(numbers, shape, device, jobs):
 
 def main(arguments=None):
     """The command; returns its exit status."""
-    parser = parser_of("cuda_kernels.lab.cute", __doc__)
+    parser = parser_of("cuda_kernels.conformance.gemms.cute", __doc__)
     parser.add_argument("--device", choices=("auto", "gpu", "cpu"), default="auto")
     parser.add_argument("--shape", nargs=3, type=int, metavar=("M", "N", "K"), default=(40, 72, 72))
     parser.add_argument("--only", default="", metavar="TEXT", help='cases whose description holds this, as "swizzled"')

@@ -1,5 +1,5 @@
-"""The exercises as `cuda_kernels.lab.exercises` compares them: built, launched by the CPU machine in place of the
-GPU, and counted on source pages that are made up."""
+"""The exercises as `cuda_kernels.conformance.gemms.exercises` compares them: built, launched by the CPU machine in place of
+the GPU, and counted on source pages that are made up."""
 
 import csv
 import io
@@ -14,12 +14,12 @@ from tiers import sweep_but
 from cuda_kernels.build.assembler import find_tool
 from cuda_kernels.conformance import ncu
 from cuda_kernels.conformance.gemms import counts as kernels
+from cuda_kernels.conformance.gemms import exercises as command
 from cuda_kernels.conformance.gemms.counts import COUNTS, PIPE, evaluate, recorded, verdict
+from cuda_kernels.conformance.gemms.exercises import ATOMS_SHAPE, FAMILIES, POWER, build, exercises, launch_all, main
 from cuda_kernels.conformance.gemms.sass import SassInstruction, attribute, disassemble
 from cuda_kernels.kernels.cute import CASES
 from cuda_kernels.kernels.practical import PROBLEMS, STORES
-from cuda_kernels.lab import exercises as command
-from cuda_kernels.lab.exercises import ATOMS_SHAPE, FAMILIES, POWER, build, exercises, launch_all, main
 from cuda_kernels.run.device import gpu_problem
 from simlayout import machine
 from simlayout.errors import DeviceError
@@ -155,7 +155,7 @@ def told(request, tmp_path_factory):
     some = {label: exercises()[label] for label in request.param}
 
     def pages(path, arguments, metrics, names):
-        assert arguments == ["-m", "cuda_kernels.lab.exercises", "--launch", path]
+        assert arguments == ["-m", "cuda_kernels.conformance.gemms.exercises", "--launch", path]
         labels = json.loads((path / "builds.json").read_text())["labels"]
         made = [counts_of(some[label], listing((path / f"{i}.cubin").read_bytes())) for i, label in enumerate(labels)]
         return "".join(map(page_of, made)), "\n".join(['"ID"', *(f'"{i}"' for i in range(len(labels)))])

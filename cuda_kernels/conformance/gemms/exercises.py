@@ -1,7 +1,7 @@
 """The exercises against Nsight Compute, access by access, as `kernels` compares the GEMM kernels: every practical problem in
 every layout and way to store, every case of CuTe's choice of ldmatrix, and warptile.
 
-    python -m cuda_kernels.lab.exercises [--only practical cute warptile] [--json FILE] [--keep FOLDER]
+    python -m cuda_kernels.conformance.gemms.exercises [--only practical cute warptile] [--json FILE] [--keep FOLDER]
 
 Builds each of the 297 with marks (two or three seconds of a CPU), launches it once, all of them under one ncu, on matrices
 whose results are exact, checks these, and compares every count of every access: none is a cp.async, so all counts are known.
@@ -23,11 +23,11 @@ from cuda_kernels.build.assembler import program
 from cuda_kernels.build.compile import ptx
 from cuda_kernels.conformance import ncu
 from cuda_kernels.conformance.gemms.counts import build_all, evaluate, profile, record, table, this_arch, verdict
+from cuda_kernels.conformance.gemms.cute import matrices as small_matrices
 from cuda_kernels.kernels.cute import CASES
 from cuda_kernels.kernels.practical import PROBLEMS, STORES, practical
 from cuda_kernels.kernels.practical.problem import small_integers
 from cuda_kernels.kernels.warptile.warptile import KERNEL
-from cuda_kernels.lab.cute import matrices as small_matrices
 from cuda_kernels.run.check import rounded
 from cuda_kernels.run.cuda import Gpu
 from simlayout.errors import DeviceError
@@ -151,13 +151,13 @@ def measure(families, keep=None):
     chosen = [one for one in exercises().values() if one.label.split()[0] in families]
     with ncu.folder(keep) as folder:
         build_all(folder, [one.label for one in chosen], partial(build, arch=this_arch()))
-        profiled = profile(folder, "cuda_kernels.lab.exercises", len(chosen), ".")
+        profiled = profile(folder, "cuda_kernels.conformance.gemms.exercises", len(chosen), ".")
     return [(one.label, *evaluate(one.kernel, one, *of_one)) for one, of_one in zip(chosen, profiled)]
 
 
 def main(arguments=None):
     """Prints a line per exercise, and each count as predicted and as measured where one differs: exit status 1 then."""
-    parser = recording_parser_of("cuda_kernels.lab.exercises", __doc__)
+    parser = recording_parser_of("cuda_kernels.conformance.gemms.exercises", __doc__)
     parser.add_argument("--only", nargs="+", choices=FAMILIES, default=list(FAMILIES), help="these families (default: all)")
     parser.add_argument("--keep", type=Path, help="keep the machine code, ncu's report and its pages in this folder")
     parser.add_argument("--launch", type=Path, help=argparse.SUPPRESS)
@@ -174,8 +174,8 @@ def main(arguments=None):
         checked, wrong = checked + more[0], wrong + more[1]
     print(f"{checked} counts checked, {wrong} wrong")
     if options.json:
-        head = {**where_and_when("cuda_kernels.lab.exercises", arguments), "power": POWER, "shape": ATOMS_SHAPE,
-                "ncu": ncu.version()}
+        head = where_and_when("cuda_kernels.conformance.gemms.exercises", arguments)
+        head |= {"power": POWER, "shape": ATOMS_SHAPE, "ncu": ncu.version()}
         write_whole(options.json, record(results, head))
     return 1 if wrong else 0
 

@@ -1,6 +1,6 @@
 """The kernels for Hopper against Nsight Compute: what TMA, wgmma and threads did to shared memory, beside the prediction.
 
-    python -m cuda_kernels.lab.hopper [--set eights] [--json FILE] [--keep FOLDER]
+    python -m cuda_kernels.conformance.gemms.hopper [--set eights] [--json FILE] [--keep FOLDER]
 
 Runs a product with each of several configurations under ncu (which must be on the PATH, and may read the GPU's counters):
 of operands of 16 bits, of 8, or of those that finish elements, store by sectors, cut tiles into slices, or multiply groups.
@@ -239,7 +239,7 @@ def agrees(name, measured, predicted):
 
 def measure(folder, name):
     """One {count: measured} per case of a set of SETS."""
-    command = ["-m", "cuda_kernels.lab.hopper", "--launch", "--set", name]
+    command = ["-m", "cuda_kernels.conformance.gemms.hopper", "--launch", "--set", name]
     source, raw = ncu.pages(folder, command, METRICS.values(), "gemm")
     pages = source_page.parse(source, ("threads", "wavefronts", "ideal"))
     counters = source_page.parse_raw(raw, METRICS.values())
@@ -250,7 +250,7 @@ def measure(folder, name):
 
 def main(arguments=None):
     """Prints each count as predicted and as measured; exit status 1 if one differs."""
-    parser = recording_parser_of("cuda_kernels.lab.hopper", __doc__)
+    parser = recording_parser_of("cuda_kernels.conformance.gemms.hopper", __doc__)
     parser.add_argument("--set", choices=SETS, default="plain", help="of products (default: %(default)s)")
     parser.add_argument("--keep", type=Path, help="keep ncu's report and its pages in this folder")
     parser.add_argument("--launch", action="store_true", help=argparse.SUPPRESS)
@@ -273,7 +273,7 @@ def main(arguments=None):
             print(f"  {name:<13}{predicted.get(name, '')!s:>28}{value!s:>28}  {outcome}")
     print(f"{checked} counts checked, {wrong} wrong")
     if options.json:
-        head = {**where_and_when("cuda_kernels.lab.hopper", arguments), "ncu": ncu.version()}
+        head = {**where_and_when("cuda_kernels.conformance.gemms.hopper", arguments), "ncu": ncu.version()}
         rows = [{"config": config.changes, "shape": problem, **counts} for (config, problem), counts in zip(cases, measured)]
         write_record(options.json, head, rows=rows)
     return 1 if wrong else 0
