@@ -56,11 +56,11 @@ def plain_access(statement: syntax.Statement) -> PlainAccess | None:
     return PlainAccess(store, address, type, WIDTHS[type] // 8, elements)
 
 
-def is_shared_load(instruction: syntax.Instruction) -> bool:
+def is_shared_load(statement: syntax.Statement) -> bool:
     """Whether it is an ld of shared memory that is not volatile, or an ldmatrix."""
-    if instruction.opcode == "ldmatrix":
+    if statement.opcode == "ldmatrix":
         return True
-    return instruction.opcode == "ld" and instruction.names_shared and "volatile" not in instruction.modifiers
+    return statement.opcode == "ld" and statement.names_shared and "volatile" not in statement.modifiers
 
 
 def may_be_shared(access: syntax.Instruction) -> bool:

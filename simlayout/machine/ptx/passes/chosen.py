@@ -16,9 +16,9 @@ from dataclasses import replace
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.passes.accesses import becomes_branches, keeps_apart, plain_access
 from simlayout.machine.ptx.passes.flow import Flow
-from simlayout.machine.ptx.passes.gates import Guard
 from simlayout.machine.ptx.passes.joined import Wholes
 from simlayout.machine.ptx.passes.known import Known
+from simlayout.machine.ptx.passes.lines import Guard
 from simlayout.machine.ptx.passes.statements import Statements, instructions, registers_in
 
 _CHOICES = {"b16", "u16", "s16", "b32", "u32", "s32", "f32"}

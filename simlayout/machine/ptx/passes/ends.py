@@ -11,39 +11,26 @@ halves of a `fma`.
 """
 
 from collections.abc import Iterator
-from typing import Any
 
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.opcodes.lanes import FORMS
-from simlayout.machine.ptx.passes.accesses import STRONG, becomes_branches, is_shared_load, keeps_apart
+from simlayout.machine.ptx.passes.accesses import STRONG, becomes_branches, is_shared_load
+from simlayout.machine.ptx.passes.lines import ATOMIC, Gate, Lines, branched_around, keeps_ahead
 
 _LASTS = {"mov": 0, "cvta": 0, "bra": 0, "shl": 0, "cvt": 5, "shfl": 12, "div": 36, "rem": 40, "red": 144, "atom": 152,
           **dict.fromkeys(("ex2", "lg2", "rcp", "rsqrt", "sqrt", "sin", "cos", "tanh"), 9)}
 _SHARED, _GLOBAL, _DOUBLE, _OTHER = 22, 152, 6, 2
 _SCALED, _SCALING = {"ex2", "lg2", "sqrt", "rsqrt"}, 13
 """What ptxas scales ahead and behind, unless numbers that are not normal are flushed to 0."""
-_ORDERED = {"acquire", "release", "acq_rel"}
-"""Of what orders other accesses, whatever memory it touches."""
-_ATOMIC = {"atom", "red"}
-_ACCESSES = _ATOMIC | {"ld", "st", "ldmatrix", "stmatrix", "cp"}
-_STORES = _ATOMIC | {"st"}
+_ACCESSES = ATOMIC | {"ld", "st", "ldmatrix", "stmatrix", "cp"}
+_STORES = ATOMIC | {"st"}
 _ENDS = {"bra", *syntax.LEAVES}
 
 
-def keeps_ahead(statement: syntax.Statement) -> bool:
-    """Whether no load that is ahead of an instruction comes behind it."""
-    return keeps_apart(statement, False) or not _ORDERED.isdisjoint(statement.modifiers)
-
-
-def branched_around(statement: syntax.Statement) -> bool:
-    """Whether it is an atomic under a guard, of which ptxas makes a branch."""
-    return statement.guard is not None and statement.opcode in _ATOMIC
-
-
-def late(lines: Any, gate: Any) -> list[syntax.Statement]:
-    """What comes behind a gate that is an end of lanes, the last one first. lines, gate: a _Body and a _Gate of `gates`."""
+def late(lines: Lines, gate: Gate) -> list[syntax.Statement]:
+    """What comes behind a gate that is an end of lanes, the last one first. """
     body = lines.body
-    loads = (at for unit in _units(lines, gate) for at in unit if not _is_label(body[at]) and is_shared_load(body[at]))
+    loads = (at for unit in _units(lines, gate) for at in unit if is_shared_load(body[at]))
     if not gate.inside or not any(loads):
         return []
     inside, kept = _inside(lines, gate), set[int]()
@@ -56,7 +43,7 @@ def late(lines: Any, gate: Any) -> list[syntax.Statement]:
         kept |= more
 
 
-def _units(lines: Any, gate: Any) -> Iterator[range]:
+def _units(lines: Lines, gate: Gate) -> Iterator[range]:
     """The places of what may come behind a gate, from it backwards up to what keeps loads ahead: of one instruction each, or
     of a branch that ptxas replaces by predicates, with its lines and its labels."""
     for unit, keeps in _parts(lines, gate):
@@ -176,7 +163,7 @@ def _adds_uniform_register(lines, statement):
         return False
     more, shared = sorted(statement.operands[1:], key=lines.known.uniform)
     variable = isinstance(lines.known.place(syntax.Address(shared)).base, syntax.Symbol)
-    return variable and not lines.known.uniform(more) and _named(lines, shared) not in lines.in_registers
+    return variable and not lines.known.uniform(more) and lines.named(shared) not in lines.in_registers
 
 
 def _has_uniform_register(lines, base):
@@ -185,14 +172,14 @@ def _has_uniform_register(lines, base):
     product, a difference, or a sum of two registers."""
     known, made = lines.known, lines.known.made(base)
     if known.uniform(base):
-        return _named(lines, base) not in lines.in_registers
+        return lines.named(base) not in lines.in_registers
     if made is None or made.opcode != "add" or sum(map(known.uniform, made.operands[1:])) != 1:
         return False
     more, shared = sorted(made.operands[1:], key=known.uniform)
     ahead = known.made(shared)                           # of the same kind: `LEA` in the registers that lanes share
     moved = ahead is not None and ahead.opcode == "add" and any(map(lines.is_shifted, ahead.operands[1:]))
     variable = isinstance(known.place(syntax.Address(shared)).base, syntax.Symbol)
-    if not (variable or moved) or _named(lines, shared) in lines.in_registers:
+    if not (variable or moved) or lines.named(shared) in lines.in_registers:
         return False
     part = known.made(more)
     while part is not None and part.opcode in ("mov", "cvt", "cvta") and len(lines.reads[more.name]) == 1:
@@ -204,28 +191,6 @@ def _has_uniform_register(lines, base):
     if part.opcode == "add":
         return number or sum(map(lines.is_shifted, part.operands[1:])) == 1
     return number if part.opcode == "sub" else not number if part.opcode != "mul" else False
-
-
-def _named(lines, operand):
-    """The name of the variable that an operand is the address of, or that of the register that it is made of."""
-    return getattr(lines.known.place(syntax.Address(operand)).base, "name", "")
-
-
-def in_registers(lines: Any) -> set[str]:
-    """Names of the variables whose addresses are in a register of each lane, because a product or a difference wants it."""
-    found = set()
-    for one in lines.body:
-        if one.opcode not in ("mad", "sub", "add") or len(one.operands) < 3:
-            continue
-        first, *rest = one.operands[1:]
-        if one.opcode == "add":
-            more, other = sorted((first, *rest), key=lines.known.uniform)
-            part = lines.known.made(more)
-            wanted = [other] if part is not None and part.opcode == "mul" and len(lines.reads[more.name]) == 1 else []
-        else:
-            wanted = [first if one.opcode == "sub" else rest[-1]]
-        found.update(_named(lines, operand) for operand in wanted)
-    return found
 
 
 def _waits(lines, at, waits):

@@ -20,22 +20,15 @@ leaves out those of what a thread has, before it moves them: one that counts for
 needed for.
 """
 
-from bisect import bisect_left
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from itertools import takewhile
+from collections.abc import Mapping
 
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.passes.accesses import STRONG, is_shared_load
-from simlayout.machine.ptx.passes.ends import branched_around, in_registers, keeps_ahead, late
+from simlayout.machine.ptx.passes.ends import late
 from simlayout.machine.ptx.passes.known import Known
-from simlayout.machine.ptx.passes.sizes import size_in_words
-from simlayout.machine.ptx.passes.statements import Statements, places, registers_in
+from simlayout.machine.ptx.passes.lines import Guard, Lines, branched_around, keeps_ahead
+from simlayout.machine.ptx.passes.statements import Statements
 from simlayout.machine.ptx.syntax import BITS
-
-Guard = syntax.Register | syntax.Negated
 
 _COMPUTED = {"add": ("u32", "s32", "f32", "f64"), "sub": ("u32", "s32", "f32"), "mul": ("u32", "s32", "f32"),
              "min": ("u32", "s32", "f32"), "max": ("u32", "s32", "f32"), "shl": ("b32",), "shr": ("b32", "u32", "s32"),
@@ -45,201 +38,6 @@ those that are free."""
 
 _PACKED = {"cvt.rn.f16.f32", "cvt.rn.bf16.f32"}
 """Two of these in a block ptxas makes one of, which has two operands."""
-
-_ATOMIC = {"atom", "red"}
-_NEVER_PREDICATED = {*_ATOMIC, *syntax.LEAVES, *syntax.BRANCHES, "call", "shfl"}
-_MANY, _MANY_AT_LAST = 21, 9
-"""Instructions around which a branch stays, where something behind them loads global memory and where nothing does: by ptxas
-13.0, of chains of 32-bit integers with a store."""
-
-
-@dataclass(frozen=True)
-class _Gate:
-    """Where lanes part. at: the index of the statement; inside: of those that only the lanes execute that pass; guard: of a
-    store or of atomics that these alone execute, None where the others have gone elsewhere; ends: whether these leave the
-    kernel."""
-
-    at: int
-    inside: Sequence[int]
-    guard: Guard | None = None
-    ends: bool = False
-
-    def holds(self, places: Iterable[int]) -> bool:
-        """Whether all places are inside."""
-        return all(place in self.inside for place in places)
-
-
-class _Body:
-    """Statements of an entry; who reads which register, and who leads to which label. tables: those of a `brx`, which lead
-    to their labels from anywhere. within, known: as `put_off` has them; holding: {id of a load: where those are that it
-    counts for}."""
-
-    def __init__(self, body: Statements, tables: set[str], within: Mapping[int, set[int]], known: Known):
-        self.body, self.known = body, known
-        self.reads, self.jumps = defaultdict[str, list[int]](list), defaultdict[str, list[int]](list)
-        self.holding = defaultdict[int, list[int]](list)
-        self.labels = places(body)
-        for name in tables:
-            self.jumps[name].append(-1)
-        for at, statement in enumerate(body):
-            for holder in within.get(id(statement), ()):
-                self.holding[holder].append(at)
-            for name in statement.reads:
-                self.reads[name].append(at)
-            for name in statement.symbols:
-                self.jumps[name].append(at)
-
-    @cached_property
-    def places(self) -> list[int]:
-        """The indices of the labels, in their order."""
-        return sorted(self.labels.values())
-
-    def is_shifted(self, operand: syntax.Operand) -> bool:
-        """Whether a shift to the left makes an operand."""
-        return getattr(self.known.made(operand), "opcode", "") == "shl"
-
-    @cached_property
-    def in_registers(self) -> set[str]:
-        """As of `passes.ends`."""
-        return in_registers(self)
-
-    def gate(self, at: int) -> _Gate | None:
-        """The gate that a statement is, if it is one."""
-        statement = self.body[at]
-        if statement.guard is None:
-            return None
-        if statement.opcode == "bra":
-            return self._of_branch(at, self._target(statement))
-        if statement.opcode in syntax.LEAVES:
-            return _Gate(at, self.entered_at(at + 1, len(self.body)), ends=True)
-        if statement.opcode in _ATOMIC:
-            return _Gate(at, self._of_one_guard(at), statement.guard)
-        return _Gate(at, [at], statement.guard) if statement.opcode == "st" and self.ends(at + 1) else None
-
-    def _of_one_guard(self, first):
-        """The atomics from one on that ptxas branches around together, because they have one guard."""
-        found, guard = [], self.body[first].guard
-        for at, statement in enumerate(self.body[first:], first):
-            if isinstance(statement, syntax.Label) or at > first and keeps_ahead(statement):
-                break
-            if branched_around(statement):
-                if statement.guard != guard:
-                    break
-                found.append(at)
-            if {*statement.writes}.intersection(registers_in((guard,))):
-                break
-        return found
-
-    def _target(self, branch):
-        """The index of the label that a branch leads to."""
-        return self.labels[branch.symbols[0]]
-
-    def _of_branch(self, at, target):
-        """The gate that a branch is: one forward that stays a branch, or becomes an end of lanes."""
-        if target < at:
-            return None
-        if self.ends(target):
-            return _Gate(at, self.entered_at(at + 1, target), ends=True)
-        if self.ends(at + 1) and self.jumps[self.body[target].name] == [at] and not self._falls(target - 1):
-            return _Gate(at, self.entered_at(target + 1, len(self.body)), ends=True)
-        over = self._over(at + 1)
-        first, end = (target + 1, over) if over > target else (at + 1, target)
-        inside = self.entered_at(first, end)
-        return _Gate(at, inside) if inside.stop == end and self._stays(inside) else None
-
-    def _over(self, at):
-        """Where a branch leads that another one under a guard goes around, as in `@%p bra $in; bra $on; $in: ... $on:`, to
-        which nothing else leads; -1 of all else."""
-        before, branch, label = self.body[max(at - 1, 0)], self.body[at], self.body[min(at + 1, len(self.body) - 1)]
-        if branch.opcode != "bra" or branch.guard is not None or not isinstance(label, syntax.Label):
-            return -1
-        alone = before.guard is not None and self.jumps[label.name] == [at - 1]
-        return self._target(branch) if alone and before.opcode == "bra" else -1
-
-    def _stays(self, around):
-        """Whether ptxas leaves a branch around some statements a branch."""
-        inside = [self.body[i] for i in around if not isinstance(self.body[i], syntax.Label)]
-        many = _MANY if self._loads_global_from(around[-1] + 1 if around else 0) else _MANY_AT_LAST
-        return sum(map(size_in_words, inside)) >= many or any(one.opcode in _NEVER_PREDICATED for one in inside)
-
-    def _loads_global_from(self, at):
-        """Whether something loads global memory from a statement on, ahead of atomics under a guard. Behind an end of lanes
-        that does not take the branch away, but a load comes behind both."""
-        straight = takewhile(lambda one: not branched_around(one), self.body[at:])
-        return any(getattr(one, "name", "").startswith("ld.global") for one in straight)
-
-    def skipped_from(self, label: int) -> int:
-        """Where the branch is that alone leads to a label, if ptxas puts all between under predicates instead; else -1."""
-        jumps = self.jumps[self.body[label].name]
-        if len(jumps) != 1 or not 0 <= jumps[0] < label:
-            return -1
-        at, first = jumps[0], jumps[0] + 1
-        if self._over(at) == label:
-            at, first = at - 1, at + 2
-        branch = self.body[at]
-        if branch.opcode != "bra" or branch.guard is None:
-            return -1
-        if any(isinstance(one, syntax.Label) for one in self.body[first:label]):
-            return -1
-        return -1 if self._stays(range(first, label)) else at
-
-    def predicated(self, label: int, then: tuple[int, object]) -> int:
-        """Where the branch is that leads to a label, if ptxas puts all between under predicates instead; else -1. then:
-        where the next branch is, and its guard. Of two side by side one over stores stays if both have one guard."""
-        first = max(self.skipped_from(label), self.either_from(label))
-        beside = first >= 0 and then == (label + 1, self.body[first].guard)
-        if beside and self.jumps[getattr(self.body[label], "name", "")] == [first]:
-            return -1 if any(one.opcode == "st" for one in self.body[first:label]) else first
-        return first
-
-    def either_from(self, label: int) -> int:
-        """Where the branch is from which two ways lead to a label, if ptxas puts both under predicates instead; else -1."""
-        if len(to_end := self.jumps[self.body[label].name]) != 1 or not 0 <= (over := to_end[0]) < label:
-            return -1
-        other = self.body[over + 1]
-        if self.body[over].guard is not None or not isinstance(other, syntax.Label):
-            return -1
-        if len(self.jumps[other.name]) != 1:
-            return -1
-        first = way = self.jumps[other.name][0]
-        if self._over(way) == over + 1:
-            first, way = way - 1, way + 1
-        elif self.body[way].guard is None:
-            return -1
-        ways = [*range(way + 1, over), *range(over + 2, label)]
-        labels = any(isinstance(self.body[at], syntax.Label) for at in ways)
-        return -1 if labels or way >= over or self._stays(ways) else first
-
-    def _falls(self, at):
-        """Whether the statement behind another one is executed next."""
-        statement = self.body[at]
-        return statement.falls or statement.opcode == "trap"
-
-    def ends(self, at: int) -> bool:
-        """Whether the kernel does nothing any more from a statement on."""
-        seen = set()
-        while at < len(self.body) and at not in seen:
-            seen.add(at)
-            statement = self.body[at]
-            if isinstance(statement, syntax.Label):
-                at += 1
-            elif statement.guard is None and statement.opcode == "bra":
-                at = self._target(statement)
-            else:
-                return statement.guard is None and statement.opcode in syntax.LEAVES
-        return at not in seen
-
-    def entered_at(self, first: int, end: int) -> range:
-        """The statements from the first on, up to the end or the first that can be come to from elsewhere than these."""
-        before = -1
-        while before != end:
-            before = end
-            for at in self.places[bisect_left(self.places, first):bisect_left(self.places, end)]:
-                jumps = self.jumps[self.body[at].name]
-                if jumps and (jumps[0] < first or jumps[-1] >= end):
-                    end = at
-                    break
-        return range(first, end)
 
 
 def put_off(function: syntax.Function, within: Mapping[int, set[int]],
@@ -257,7 +55,7 @@ def put_off(function: syntax.Function, within: Mapping[int, set[int]],
     """
     body = list(function.body or ())
     tables = {name for table in function.tables.values() if isinstance(table, tuple) for name in table}
-    lines, guards, at = _Body(body, tables, within, known), dict[int, Guard](), 0
+    lines, guards, at = Lines(body, tables, within, known), dict[int, Guard](), 0
     while at < len(body):
         gate = lines.gate(at)
         for look in (_behind, late):
@@ -269,7 +67,7 @@ def put_off(function: syntax.Function, within: Mapping[int, set[int]],
                 at -= len(behind)                        # the gate has moved up
             else:
                 guards |= {id(one): gate.guard for one in behind if one.opcode == "ld"}
-            lines = _Body(body, tables, within, known)
+            lines = Lines(body, tables, within, known)
             gate = lines.gate(at)
         at += 1
     return body, guards

@@ -14,7 +14,7 @@ from dataclasses import replace
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.passes.accesses import is_shared_load, may_change, plain_access
 from simlayout.machine.ptx.passes.flow import Flow, leads_back
-from simlayout.machine.ptx.passes.statements import Statements, instructions
+from simlayout.machine.ptx.passes.statements import Statements
 
 
 def hoisted(function: syntax.Function) -> syntax.Function:
@@ -27,7 +27,7 @@ def hoisted(function: syntax.Function) -> syntax.Function:
     ['ld.shared.b32', 'L', 'st.global.b32']
     """
     body = function.body or ()
-    if not (leads_back(function) and any(is_shared_load(one) for one in instructions(body))):
+    if not (leads_back(function) and any(map(is_shared_load, body))):
         return function
     flow, moves = Flow.of(function), dict[int, list[syntax.Instruction]]()
     for loop in flow.loops:

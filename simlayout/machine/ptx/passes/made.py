@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, replace
 
 from simlayout.machine.ptx.passes.chosen import chosen
 from simlayout.machine.ptx.passes.contracted import contracted
-from simlayout.machine.ptx.passes.gates import Guard, apart, put_off
+from simlayout.machine.ptx.passes.gates import apart, put_off
 from simlayout.machine.ptx.passes.joined import Joined, joined
+from simlayout.machine.ptx.passes.lines import Guard
 from simlayout.machine.ptx.passes.map_fields import Access, map_fields
 from simlayout.machine.ptx.passes.redundant import redundant_accesses, stored_again
 from simlayout.machine.ptx.passes.statements import Statements
