@@ -12,8 +12,9 @@ from steps_of_launches import in_one_step, recorded
 from tiers import given_few
 
 from simlayout.errors import HazardError, MachineError
-from simlayout.machine.ptx import attempts, doubts, entry, looked, running
+from simlayout.machine.ptx import attempts, entry, running
 from simlayout.machine.ptx.compiled.loop import Loop  # at hand from the first launch on
+from simlayout.machine.ptx.looks import doubts, understood
 from simlayout.ptx import load
 
 NEEDED = "\n    nanosleep.u32 %r8;"
@@ -244,7 +245,7 @@ def test_a_program_of_atomics_that_order_something_or_have_two_sizes_is_left_to_
                            ("red.global.add.u32 [%d1], 1;", True), ("red.cta.global.add.u32 [%d1], 1;", False),
                            ("atom.acquire.gpu.global.add.u32 %r8, [%d1], 1;", False),
                            ("red.global.add.u32 [%d1], 1; red.global.add.u64 [%d1], %d1;", False)):
-        assert looked.is_plain(load(TILE.format(between=between)).entry().program) == plain
+        assert understood.is_plain(load(TILE.format(between=between)).entry().program) == plain
 
 
 COUNTED = """    .loc 1 1 1

@@ -13,7 +13,7 @@ from random_orders import BLOCKS, STORE, THREADS, lines_of, programs, text_of, w
 import simlayout.machine.ptx.compiled.loop  # noqa: F401  (at hand from the first launch on)
 from simlayout.errors import SimlayoutError
 from simlayout.machine.ptx import entry
-from simlayout.machine.ptx.doubts import Doubt
+from simlayout.machine.ptx.looks.doubts import Doubt
 from simlayout.ptx import load
 
 

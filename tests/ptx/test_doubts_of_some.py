@@ -14,7 +14,7 @@ from tiers import given_few
 import simlayout.machine.ptx.compiled.loop  # noqa: F401  (at hand from the first launch on)
 from simlayout.errors import HazardError, MachineError
 from simlayout.machine.hazards.global_access import Access
-from simlayout.machine.ptx import told as closer
+from simlayout.machine.ptx.looks import told as closer
 from simlayout.ptx import load
 
 CTAS = 20

@@ -72,7 +72,7 @@ def test_a_register_that_has_a_value_on_every_way_that_is_gone_is_not_told():
 
 
 def test_a_long_launch_is_not_executed_again(monkeypatch):
-    monkeypatch.setattr("simlayout.machine.ptx.unset.MOST", 5)
+    monkeypatch.setattr("simlayout.machine.ptx.looks.unset.MOST", 5)
     assert not ran(BAD["a sum"], hazards="report")[1].hazards
 
 

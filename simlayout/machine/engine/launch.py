@@ -41,13 +41,13 @@ class Launch:
     """What all CTAs of one run report to.
 
     recorder: the Recorder; log: the HazardLog, None where nobody looks for hazards; doubts: what is in its place where
-    no shadows find hazards (see `ptx.doubts`); elements: the Elements that accesses
+    no shadows find hazards (see `ptx.looks.doubts`); elements: the Elements that accesses
     declare, or None; registers: of a thread at launch, or None; watch: who is told of Events, or None; running: the Warp
     whose turn it is; narrow: whether some strong accesses reach less than the GPU (see `scopes`), said before anything
     happens; landings: where boxes of TMA land (`Cta.landing`); counters: what was released at addresses of global
     memory, a Counters; not_started: how many CTAs are yet to come; fill: the word that is all over shared and local memory
-    before something is written, or `memory.MIXED`; unset: the word of registers that nothing has written (`ptx.unset`).
-    python: as of `HazardLog`.
+    before something is written, or `memory.MIXED`; unset: the word of registers that nothing has written
+    (`ptx.looks.unset`). python: as of `HazardLog`.
     """
 
     def __init__(self, arch, hazards, accesses=(), registers=None, python=None):

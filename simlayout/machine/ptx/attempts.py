@@ -8,12 +8,12 @@ import numpy as np
 from simlayout.errors import HazardError, SimlayoutError
 from simlayout.interrupts import not_lost
 from simlayout.machine.engine.launch import run_grid
-from simlayout.machine.ptx.doubts import TRIED, Before, Doubt, Doubts, TooLong
-from simlayout.machine.ptx.looked import is_ordered, is_plain
-from simlayout.machine.ptx.ordered import OrderedDoubts
+from simlayout.machine.ptx.looks.doubts import TRIED, Before, Doubt, Doubts, TooLong
+from simlayout.machine.ptx.looks.ordered import OrderedDoubts
+from simlayout.machine.ptx.looks.told import Enough, UntilTold, told_of
+from simlayout.machine.ptx.looks.understood import is_ordered, is_plain
+from simlayout.machine.ptx.looks.unwritten import can_be_tried, judged, judged_quickly, noted
 from simlayout.machine.ptx.running import Running
-from simlayout.machine.ptx.told import Enough, UntilTold, told_of
-from simlayout.machine.ptx.unwritten import can_be_tried, judged, judged_quickly, noted
 from simlayout.machine.ptx.warps.turns import PtxTurns
 from simlayout.machine.ptx.warps.warp import PtxWarp
 
@@ -94,7 +94,7 @@ class Attempts:
             raise Doubt
         can = can_be_tried(self._program)
         launch.look_quickly(Doubts(self._program, space, launch.log.reports, can, _look) if is_plain(self._program) else
-                            OrderedDoubts(self._program, space, can, _look))
+                            OrderedDoubts(self._program, space, can, _look, _ordered()))
         try:
             trace = self._execute(launch, space, shape, *self._asked(trial))
             doubted = launch.doubts.doubted is not None and launch.doubts.doubted.any()
@@ -179,3 +179,10 @@ def _look(*of):
     from simlayout.machine.ptx.compiled.look import found
 
     return found(*of)
+
+
+def _ordered():
+    """The module `compiled.ordered`, likewise."""
+    from simlayout.machine.ptx.compiled import ordered
+
+    return ordered

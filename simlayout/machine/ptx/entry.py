@@ -23,14 +23,14 @@ from simlayout.machine.ptx.cxx.names import brief_name
 from simlayout.machine.ptx.cxx.types import parameter_types
 from simlayout.machine.ptx.declared.cxx_arrays import arrays_of
 from simlayout.machine.ptx.declared.shared_arrays import name_elements, with_elements
-from simlayout.machine.ptx.doubts import Before
 from simlayout.machine.ptx.faults import refusal, summed
+from simlayout.machine.ptx.looks.doubts import Before
+from simlayout.machine.ptx.looks.unset import Unset, told
+from simlayout.machine.ptx.looks.unwritten import can_be_tried
 from simlayout.machine.ptx.lowering.lower import Lowering
 from simlayout.machine.ptx.passes.by_order import accesses
 from simlayout.machine.ptx.passes.unread import NOTE
 from simlayout.machine.ptx.running import compiled
-from simlayout.machine.ptx.unset import Unset, told
-from simlayout.machine.ptx.unwritten import can_be_tried
 from simlayout.machine.ptx.variables import Loaded
 from simlayout.wording import counted
 
@@ -167,7 +167,7 @@ class Entry:
 
     @cached_property
     def unset(self) -> Unset:
-        """As of `ptx.unset`."""
+        """As of `ptx.looks.unset`."""
         return Unset(self.module.syntax, self.functions, self.module.addresses)
 
     def _unsure_by_races(self, trace):

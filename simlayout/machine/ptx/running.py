@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from simlayout.hardware.tables.arch import LANES
 from simlayout.interrupts import apart
 from simlayout.machine.engine.cta import Residents
-from simlayout.machine.ptx.doubts import TooLong
+from simlayout.machine.ptx.looks.doubts import TooLong
 from simlayout.machine.ptx.memory.held import held_of
 from simlayout.machine.ptx.memory.published import Published
 from simlayout.machine.ptx.warps.circles import Circles

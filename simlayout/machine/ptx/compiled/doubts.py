@@ -1,4 +1,4 @@
-"""Whether loads and stores may take part in a race: a look that is quick, and never misses one (see `machine.ptx.doubts`).
+"""Whether loads and stores may take part in a race: a look that is quick, and never misses one (see `ptx.looks.doubts`).
 
 Each cell of memory has three marks (see `marks`): of who wrote it last, of who has read it, and of who has changed it by an
 atomic; that of who wrote it says several also where one has written in a doubt. A fourth number, uint32, says by what the

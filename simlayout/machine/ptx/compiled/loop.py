@@ -8,7 +8,7 @@ from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.ptx.compiled.encode import BARRIER, KIND, SPECIAL, encoded
 from simlayout.machine.ptx.compiled.enter import address_of_loop, enter
 from simlayout.machine.ptx.compiled.noted import count_sectors, count_touched
-from simlayout.machine.ptx.doubts import TRIED, Doubt
+from simlayout.machine.ptx.looks.doubts import TRIED, Doubt
 from simlayout.machine.ptx.memory.held import (
     ALL_PARTS,
     ARRAYS,

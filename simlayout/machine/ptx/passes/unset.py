@@ -2,8 +2,8 @@
 
 The machine's registers are zero at first, and a GPU's hold what others have left there. Compilers leave some such reads
 whose value is never used, as that of an accumulator which is not added to. So what depends on one is seen by executing it
-with other values (`ptx.unset`). What is stored in a vector beside other things, as a member of a struct without a value, is
-only carried.
+with other values (`ptx.looks.unset`). What is stored in a vector beside other things, as a member of a struct without a
+value, is only carried.
 """
 
 from dataclasses import replace

@@ -11,7 +11,7 @@ from simlayout.errors import AddressError
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.hazards.kinds import error, hazard
 from simlayout.machine.hazards.units import named
-from simlayout.machine.ptx.doubts import Doubt
+from simlayout.machine.ptx.looks.doubts import Doubt
 from simlayout.machine.ptx.opcodes.warps import everyone
 from simlayout.machine.ptx.warps.meetings import meet
 

@@ -7,7 +7,7 @@ from simlayout.machine.engine.memory import undefined
 from simlayout.machine.engine.warp import Warp
 from simlayout.machine.hazards.kinds import calls_of, ordered_ints, place_of
 from simlayout.machine.hazards.units import named
-from simlayout.machine.ptx.doubts import Doubt
+from simlayout.machine.ptx.looks.doubts import Doubt
 from simlayout.machine.ptx.lowering.program import SYSTEM_BYTES
 from simlayout.machine.ptx.memory.accesses import MemoryTwins
 from simlayout.machine.ptx.memory.cluster import ClusterTwins

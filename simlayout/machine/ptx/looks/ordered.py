@@ -15,7 +15,7 @@ from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.hazards.clocks import IN_SHARED
 from simlayout.machine.hazards.global_access import STRONG, WRITES
 from simlayout.machine.hazards.proxies import CELL as UNIT
-from simlayout.machine.ptx.doubts import Doubt, Doubts
+from simlayout.machine.ptx.looks.doubts import Doubt, Doubts
 from simlayout.machine.ptx.memory.held import INTERVAL
 from simlayout.machine.ptx.memory.marks import ALL, MIXED, MOST_INTERVALS
 
@@ -29,14 +29,16 @@ _EVERYTHING, _NOTHING = np.zeros((0, 1), bool), np.zeros(0, np.int64)
 
 
 class OrderedDoubts(Doubts):
-    """As Doubts, of a program that `looked.is_ordered`. Where an access may race is the end.
+    """As Doubts, of a program that `understood.is_ordered`. Where an access may race is the end.
 
-    copies: what engines have written to global memory, by 1 + the index that each cell of `owners` has."""
+    compiled: the module `compiled.ordered`; copies: what engines have written to global memory, by 1 + the index that each
+    cell of `owners` has."""
 
     clocked = True
 
-    def __init__(self, program, space, tolerates, look):
+    def __init__(self, program, space, tolerates, look, compiled):
         super().__init__(program, space, False, tolerates, look)
+        self.compiled = compiled
         self.owners, self.copies = np.zeros(len(self.everywhere[0]), np.int32), []
         self._of, self._looks = None, ()                 # of how much memory and how many warps the tables of a Look are
 
@@ -169,10 +171,8 @@ class Look:
     `compiled.ordered`, zeros. serial: the number of the last write."""
 
     def __init__(self, doubts, cta, wrote, by, read, writers, reading):
-        from simlayout.machine.ptx.compiled import ordered
-
-        clocks = cta.clocks
-        self._do, self._doubts, self._cell, self._cta, self._clocks = ordered, doubts, doubts.cell, cta, clocks
+        ordered, clocks = doubts.compiled, cta.clocks
+        self._doubts, self._do, self._cell, self._cta, self._clocks = doubts, ordered, doubts.cell, cta, clocks
         self._wrote, self._reading = wrote, reading
         self._met, self._epochs = np.array(clocks.met, np.int64), np.array(clocks.epochs, np.int64)
         self._known, self._was_met = None, clocks.met

@@ -9,7 +9,7 @@ from simlayout.errors import SimlayoutError
 from simlayout.machine.engine.trace import Trace
 from simlayout.machine.hazards.kinds import Hazard, Place, hazard, located
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.doubts import Before
+from simlayout.machine.ptx.looks.doubts import Before
 from simlayout.machine.ptx.lowering.lower import Lowering
 from simlayout.machine.ptx.passes.flow import without_marks
 from simlayout.machine.ptx.passes.unset import filled, unset

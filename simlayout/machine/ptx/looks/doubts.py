@@ -21,7 +21,7 @@ import numpy as np
 
 from simlayout.machine.hazards.kinds import Hazard, HazardLog, Place, calls_of
 from simlayout.machine.hazards.telling import EQUAL
-from simlayout.machine.ptx.looked import pieces
+from simlayout.machine.ptx.looks.understood import pieces
 from simlayout.machine.ptx.memory.held import CELL, CTA, FIRST, INTERVAL, WHO_EACH, WROTE, address_of
 
 TRIED = 1 << 20

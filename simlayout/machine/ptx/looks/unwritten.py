@@ -20,7 +20,7 @@ from simlayout.machine.engine.memory import MIXED, POISON
 from simlayout.machine.engine.trace import Trace
 from simlayout.machine.hazards.kinds import Hazard
 from simlayout.machine.hazards.units import in_local, in_shared
-from simlayout.machine.ptx.doubts import INACTIVE, UNWRITTEN, Before, Doubt
+from simlayout.machine.ptx.looks.doubts import INACTIVE, UNWRITTEN, Before, Doubt
 
 FILLS = 0x01010101 * POISON, 0, 1, 0x7F7F7F7F, 0x80808080, MIXED
 """Words of such memory before something is written: NaN or -1, zero, one, a large number, a large negative integer;

@@ -6,7 +6,7 @@ import numpy as np
 
 from simlayout.machine.engine.launch import NEVER_WAITED
 from simlayout.machine.hazards.kinds import HazardLog, calls_of, located
-from simlayout.machine.ptx.doubts import Doubt
+from simlayout.machine.ptx.looks.doubts import Doubt
 
 MANY = 16
 """CTAs of a grid of which the shadows look at some; at a quarter of them at most."""
