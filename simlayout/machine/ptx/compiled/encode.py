@@ -179,8 +179,7 @@ def _arithmetic(row, lanewise: Lanewise):
         if code is None or any(place.row is not None for place in results[1:]):
             return
         row[KIND], row[CODE] = (MOVE, 0) if code < 0 else (COMPUTE, code)
-    for i, place in enumerate(results[:2]):
-        row[RESULT + i] = -1 if place.row is None else place.row
+    _put(row, RESULT, results[:2])
     row[A:D + 1] = sources[0].row                        # what is not there is read, and ignored
     for i, place in enumerate(sources):
         row[A + i] = place.row
@@ -188,6 +187,17 @@ def _arithmetic(row, lanewise: Lanewise):
             row[HOW_A + i] = _how(place)
     row[ALTERED] = row[HOW_A:HOW_D + 1].any()
     row[KEEP] = _kept(results[0].held)
+
+
+def _put(row, field, places):
+    """Rows of registers from a field on, -1 where nothing is wanted."""
+    for i, place in enumerate(places):
+        row[field + i] = -1 if place.row is None else place.row
+
+
+def _put_bounds(row, within, nbytes):
+    """Between which addresses an access of so many bytes may be."""
+    row[FIRST], row[LAST] = (0, _ANY) if within is None else (within.first, within.end - nbytes)
 
 
 def _kept(bits):
@@ -210,22 +220,18 @@ def _memory(row, move):
     row[KIND] = STORE if move.store else LOAD
     row[A], row[OFFSET] = move.base, np.uint64(move.offset).astype(np.int64)
     row[SPACE], row[SIZE], row[COUNT] = _SPACES[move.space], move.size, len(move.elements)
-    row[FIRST], row[LAST] = (0, _ANY) if move.within is None else (
-        move.within.first, move.within.end - move.size * len(move.elements))
+    _put_bounds(row, move.within, move.size * len(move.elements))
     row[HOW], row[KEEP] = _EXTENDED.get(first.type, AS_IT_IS), _kept(first.held)
-    for i, place in enumerate(move.elements):
-        row[ELEMENTS + i] = -1 if place.row is None else place.row
+    _put(row, ELEMENTS, move.elements)
     if any(place.held != first.held for place in move.elements):
         row[KIND] = SPECIAL
 
 
 def _matrices(row, matrices):
-    first, last = (0, _ANY) if matrices.within is None else (matrices.within.first, matrices.within.end - 16)
     row[KIND], row[CODE], row[COUNT] = MATRICES, matrices.name.endswith(".trans"), len(matrices.registers)
     row[A], row[OFFSET], row[SPACE], row[SIZE] = matrices.base, matrices.offset, SHARED, 16
-    row[FIRST], row[LAST] = first, last
-    for i, place in enumerate(matrices.registers):
-        row[ELEMENTS + i] = -1 if place.row is None else place.row
+    _put_bounds(row, matrices.within, 16)
+    _put(row, ELEMENTS, matrices.registers)
 
 
 def _product(row, product, unwanted, kept):
@@ -245,8 +251,7 @@ def _exchange(row, exchange):
     row[A:D] = exchange.member                           # what is not there is read, and ignored
     row[A:A + len(exchange.sources)] = exchange.sources
     row[FLIP] = exchange.negated
-    for i, place in enumerate(exchange.results):
-        row[RESULT + i] = -1 if place.row is None else place.row
+    _put(row, RESULT, exchange.results)
 
 
 def code_of(name: str, lanewise: Lanewise) -> int | None:

@@ -3,8 +3,6 @@
 What a number stands for is said in `encode` and `held`. A row of registers is a pointer to 32 uint64.
 """
 
-
-
 from simlayout.hardware.tables.arch import LANES
 from simlayout.jit import within
 from simlayout.machine.ptx.compiled.access import load_matrices, load_or_store
