@@ -1,6 +1,5 @@
 """Layouts drawn: where each coordinate goes (offset, bank, 16-byte chunk), and what lies where in shared memory."""
 
-
 import numpy as np
 
 from simlayout.algebra import dtype_of

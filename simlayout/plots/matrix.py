@@ -1,6 +1,5 @@
 """An F2 map as a matrix: which bit of a coordinate reaches which bit of the address."""
 
-
 from simlayout.algebra import F2Map, dtype_of, parse
 from simlayout.algebra.aliases import AnyDType, IndexFunction
 from simlayout.algebra.nested import mode_sizes

@@ -1,6 +1,5 @@
 """The record of stumpy's GPU tests is whole, and the guide says what it says."""
 
-
 from places import ROOT
 
 from cuda_kernels.conformance.programs.stumpy_tests import SIDES, read

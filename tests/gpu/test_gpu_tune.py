@@ -1,6 +1,5 @@
 """Configurations measured on a GPU of compute capability 9.0, with torch's tensors; skipped where there is none."""
 
-
 import pytest
 from torch_kit import ALONE, on_hopper, torch
 

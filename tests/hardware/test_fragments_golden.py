@@ -1,6 +1,5 @@
 """Fragments against the maps that were measured on an H200 (tests/data/README.md)."""
 
-
 import numpy as np
 import pytest
 from places import DATA

@@ -1,6 +1,5 @@
 """The model against what an NVIDIA H200 counted (tests/data/README.md), and against published Nsight Compute counts."""
 
-
 import json
 
 import numpy as np

@@ -47,8 +47,6 @@ def test_nothing_is_no_race_and_what_came_to_no_summary_is_an_error():
         parse("========= COMPUTE-SANITIZER\n========= Error: Device not supported")
 
 
-
-
 def of_json():
     """{case: hazards} of the record of all cases."""
     rows = json.loads((DATA / "h100_races.json").read_text())["rows"]

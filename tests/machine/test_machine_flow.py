@@ -1,6 +1,5 @@
 """Lanes that leave before others: lane-varying loops, break, continue and return, as every lane alone would take them."""
 
-
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, seed, settings

@@ -1,6 +1,5 @@
 """TMA, mbarriers and wgmma on the CPU machine: what a deadlock says, and what is refused."""
 
-
 import hopper_faults as faults
 import hopper_kernels as hopper
 import numpy as np

@@ -1,6 +1,5 @@
 """grouped_matmul: what it launches, on a driver that is not there, and what it refuses."""
 
-
 import ml_dtypes
 import numpy as np
 import pytest

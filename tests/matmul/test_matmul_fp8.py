@@ -1,6 +1,5 @@
 """matmul of 8-bit floats and with scales: what it launches, on a driver that is not there, and what it refuses."""
 
-
 import ml_dtypes
 import numpy as np
 import pytest

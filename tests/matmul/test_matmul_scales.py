@@ -1,7 +1,6 @@
 """matmul of 8-bit operands with all kinds of scales, in all orders of memory, beside float64: on a driver that is not there,
 which computes with what a launch is given."""
 
-
 import ml_dtypes
 import numpy as np
 import pytest

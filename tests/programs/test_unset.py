@@ -1,6 +1,5 @@
 """Device memory that nothing has written since it was allocated is told where a kernel reads it, and only there."""
 
-
 import numpy as np
 import pytest
 from numba import cuda, float32

@@ -1,6 +1,5 @@
 """Statements count as much as ptxas counts them where it decides which loops it unrolls, and it writes as many rounds."""
 
-
 from itertools import product
 
 import numpy as np

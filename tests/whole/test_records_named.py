@@ -1,6 +1,5 @@
 """Measured data: nothing lies in tests/data that nobody can say the meaning of."""
 
-
 import pytest
 from places import DATA
 
