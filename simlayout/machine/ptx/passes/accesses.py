@@ -4,8 +4,7 @@ from typing import NamedTuple
 
 from simlayout.machine.arithmetic.carriers import WIDTHS
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.opcodes.lanes import FORMS
-from simlayout.machine.ptx.passes.statements import AWAY
+from simlayout.machine.ptx.passes.statements import AWAY, COMPUTES
 
 STRONG = {"volatile", "relaxed", "acquire", "release", "mmio"}
 """Modifiers of strong loads and stores."""
@@ -17,8 +16,6 @@ _ENDS = {*AWAY, "bar", "barrier", "fence", "membar", "mbarrier", "stmatrix", "wg
 """Opcodes past which nothing is joined; those that may touch shared memory come on top."""
 _TOUCH = {"ld", "st", "atom", "red", "ldmatrix", "tensormap"}
 """Opcodes that touch the memory that a modifier names, or any."""
-_KEEP_GUARDS = {"mov", "cvta", *FORMS}
-"""Opcodes that ptxas executes under their guard from the beginning."""
 
 
 class PlainAccess(NamedTuple):
@@ -102,7 +99,7 @@ def becomes_branches(statement: syntax.Instruction, store: bool) -> bool:
     [(True, False), (False, False), (True, False), (True, True)]
     """
     opcode, modifiers = statement.opcode, statement.modifiers
-    if store and statement.guard is not None and opcode not in _KEEP_GUARDS:
+    if store and statement.guard is not None and opcode not in COMPUTES:
         return True
     if opcode == "rsqrt":
         return modifiers == ("approx", "f64")

@@ -12,11 +12,10 @@ and shuffles this says what ptxas 13.0 does of 769.
 from functools import cached_property
 
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.opcodes.lanes import FORMS
 from simlayout.machine.ptx.passes.flow import Flow
-from simlayout.machine.ptx.passes.statements import registers_in
+from simlayout.machine.ptx.passes.statements import COMPUTES, registers_in
 
-_COMPUTES = {*FORMS, "mov", "cvta", "mapa", "ld", "shfl", "selp", "setp"}
+_COMPUTES = COMPUTES | {"mapa", "ld", "shfl"}
 """Opcodes whose results are alike if their operands are."""
 _AGREED = {"vote", "redux", "activemask", "match"}
 """Those by which lanes agree on one result, but for match.any."""

@@ -9,12 +9,14 @@ from collections import defaultdict
 from dataclasses import replace
 
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.opcodes.lanes import FORMS
 from simlayout.machine.ptx.passes.known import Known
-from simlayout.machine.ptx.passes.statements import instructions
+from simlayout.machine.ptx.passes.statements import COMPUTES, instructions
 
 _BOUNDS = {"lt", "le", "gt", "ge", "lo", "ls", "hi", "hs"}
 """Comparisons of an index with a bound."""
+
+_CARRIES = COMPUTES - {"cvta"} | {"shfl"}
+"""Opcodes that take a value on."""
 
 
 def asked(function: syntax.Function, known: Known) -> set[int]:
@@ -74,7 +76,7 @@ class _Uses:
         for."""
         if reader.opcode in ("setp", "set"):
             return None if _BOUNDS.isdisjoint(reader.modifiers) else ()
-        if reader.opcode in ("mov", "shfl", *FORMS):
+        if reader.opcode in _CARRIES:
             return reader.writes
         stores = reader.opcode in ("st", "atom", "red")
         if reader.opcode == "ld" or stores and ("global" in reader.spaces or name not in _values(reader)):

@@ -13,12 +13,11 @@ from enum import IntEnum
 from functools import cached_property
 
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.opcodes.lanes import FORMS
 from simlayout.machine.ptx.passes.accesses import may_be_shared
 from simlayout.machine.ptx.passes.alike import Alike
 from simlayout.machine.ptx.passes.flow import Flow
 from simlayout.machine.ptx.passes.known import Known
-from simlayout.machine.ptx.passes.statements import instructions, registers_in
+from simlayout.machine.ptx.passes.statements import COMPUTES, instructions, registers_in
 
 
 class How(IntEnum):
@@ -254,6 +253,6 @@ class Roots:
                 for one in self._makers[operand.name]:
                     if one.opcode == "ld" and "param" in one.spaces:
                         todo += [part.base for part in _addresses(one)]
-                    elif one.opcode in ("mov", "cvta", "cvt", "selp", *FORMS):
+                    elif one.opcode in COMPUTES:
                         todo += [part for part in one.operands[1:] if isinstance(part, syntax.Register | syntax.Symbol)]
         return names

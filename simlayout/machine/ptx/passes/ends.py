@@ -13,9 +13,9 @@ halves of a `fma`.
 from collections.abc import Iterator
 
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.opcodes.lanes import FORMS
 from simlayout.machine.ptx.passes.accesses import STRONG, becomes_branches, is_shared_load
 from simlayout.machine.ptx.passes.lines import ATOMIC, Gate, Lines, branched_around, keeps_ahead
+from simlayout.machine.ptx.passes.statements import COMPUTES
 
 _LASTS = {"mov": 0, "cvta": 0, "bra": 0, "shl": 0, "cvt": 5, "shfl": 12, "div": 36, "rem": 40, "red": 144, "atom": 152,
           **dict.fromkeys(("ex2", "lg2", "rcp", "rsqrt", "sqrt", "sin", "cos", "tanh"), 9)}
@@ -144,7 +144,7 @@ def _may_move(lines, statement):
     if statement.opcode == "ld":
         plain = is_shared_load(statement) and STRONG.isdisjoint(statement.modifiers)
         return plain and not _has_uniform_register(lines, lines.known.place(statement.operands[1]).base)
-    computes = statement.opcode in ("bra", "mov", "cvta", *FORMS) and not becomes_branches(statement, False)
+    computes = (statement.opcode == "bra" or statement.opcode in COMPUTES) and not becomes_branches(statement, False)
     return computes and syntax.CARRY not in (*statement.reads, *statement.writes)
 
 

@@ -14,10 +14,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.opcodes.lanes import FORMS
 from simlayout.machine.ptx.passes.accesses import STRONG
 from simlayout.machine.ptx.passes.known import Known
-from simlayout.machine.ptx.passes.statements import instructions, places
+from simlayout.machine.ptx.passes.statements import COMPUTES, instructions, places
+
+_COMPUTES = COMPUTES - {"cvta"}                          # which makes an address of it
 
 
 def guesses(function: syntax.Function, known: Known, functions: Mapping[str, syntax.Function] | None = None,
@@ -132,7 +133,7 @@ class _Calls:
 
     def _computes(self, statement, uses):
         if statement.opcode != "call":
-            return statement.opcode in ("mov", *FORMS) or _is_param(statement)
+            return statement.opcode in _COMPUTES or _is_param(statement)
         name, given = getattr(statement.operands[1], "name", ""), _names(statement.operands[2:3])
         which = name, frozenset(at for at, one in enumerate(given) if one in uses)
         if which not in self._found:

@@ -5,10 +5,9 @@ races that change nothing."""
 from collections import defaultdict
 
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.opcodes.lanes import FORMS
-from simlayout.machine.ptx.passes.statements import registers_in, ways_back
+from simlayout.machine.ptx.passes.statements import COMPUTES, registers_in, ways_back
 
-_COMPUTES = {*FORMS, "mov", "selp"} - {"setp"}
+_COMPUTES = COMPUTES - {"cvta", "setp"}
 
 
 def idle(function: syntax.Function) -> dict[int, tuple[syntax.Register | syntax.Negated, ...]]:

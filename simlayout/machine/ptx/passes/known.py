@@ -8,9 +8,8 @@ from functools import cached_property
 from typing import Any
 
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.opcodes.lanes import FORMS
 from simlayout.machine.ptx.passes.accesses import LOADS, STAY
-from simlayout.machine.ptx.passes.statements import instructions, registers_in
+from simlayout.machine.ptx.passes.statements import COMPUTES, instructions, registers_in
 
 _ALL = (1 << 64) - 1
 _MOVES = {"mov", "cvt", "cvta", "mapa", "add", "sub", "mul", "mad", "shl", "shr", "and", "or", "xor", "not", "neg", "min",
@@ -26,8 +25,9 @@ _DEEPEST = 100
 LOW, HIGH, BOTH = 1, 2, 3
 """Halves of a register of 64 bits; of all others any of them means the whole."""
 
-_EXCHANGES = {"mov", "cvta", "mapa", "getctarank", "isspacep", "shfl", "vote", "match", "redux", "activemask", "movmatrix",
+_LEFT_OUT = COMPUTES | {"mapa", "getctarank", "isspacep", "shfl", "vote", "match", "redux", "activemask", "movmatrix",
               "mma"}
+"""Opcodes of what ptxas leaves out if nothing reads its results."""
 _CALLED = {"div", "rcp", "sqrt", "rsqrt"}
 
 _WIDE, _UNSIGNED = {"b64", "u64", "s64"}, {"u32", "u16", "u8"}
@@ -251,7 +251,7 @@ def _only_computes(instruction):
         return "store" not in modifiers[:1]
     if opcode in _CALLED and modifiers[-1][0] == "f":
         return not {"approx", "full"}.isdisjoint(modifiers) and modifiers != ("approx", "f64")
-    return opcode in _EXCHANGES or opcode in FORMS
+    return opcode in _LEFT_OUT
 
 
 def _named(one, halves: list[tuple[Any, int]] | None) -> Iterator[tuple[str, int]]:

@@ -3,9 +3,13 @@
 from collections.abc import Iterable, Sequence
 
 from simlayout.machine.ptx import syntax
+from simlayout.machine.ptx.opcodes.lanes import FORMS
 
 AWAY = {*syntax.BRANCHES, *syntax.ENDS, "call"}
 """Opcodes by which lanes go elsewhere: nothing that is told of straight code holds past them."""
+
+COMPUTES = {"mov", "cvta", *FORMS}
+"""Opcodes that only compute something of values, in each lane alone."""
 
 Statements = Sequence[syntax.Statement]
 

@@ -13,7 +13,6 @@ from dataclasses import replace
 from functools import cached_property
 
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.opcodes.lanes import FORMS
 from simlayout.machine.ptx.passes.accesses import becomes_branches, plain_access
 from simlayout.machine.ptx.passes.alike import Alike
 from simlayout.machine.ptx.passes.contracted import is_product, is_sum
@@ -24,10 +23,10 @@ from simlayout.machine.ptx.passes.repeated import Repeated
 from simlayout.machine.ptx.passes.rotated import heading, rotated
 from simlayout.machine.ptx.passes.rounds import Rounds
 from simlayout.machine.ptx.passes.sizes import most_rounds, size_in
-from simlayout.machine.ptx.passes.statements import Statements
+from simlayout.machine.ptx.passes.statements import COMPUTES, Statements
 
-_INSIDE = {"mov", "cvta", "ld", "st", "atom", "red", "cp", "ldmatrix", "stmatrix", "mma", "shfl", "vote", "redux", "match",
-           "activemask", "elect", "bar", "barrier", "nanosleep", "bra", *syntax.ENDS, *FORMS}
+_INSIDE = {"ld", "st", "atom", "red", "cp", "ldmatrix", "stmatrix", "mma", "shfl", "vote", "redux", "match",
+           "activemask", "elect", "bar", "barrier", "nanosleep", "bra", *syntax.ENDS, *COMPUTES}
 """Opcodes of which loops are known to be unrolled: not fences and calls, of which there are some in quotients."""
 
 

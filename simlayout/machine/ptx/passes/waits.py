@@ -8,11 +8,10 @@ from functools import reduce
 from operator import and_, or_
 
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.opcodes.lanes import FORMS
 from simlayout.machine.ptx.passes.accesses import STRONG, may_be_shared
 from simlayout.machine.ptx.passes.flow import Flow
 from simlayout.machine.ptx.passes.known import Known
-from simlayout.machine.ptx.passes.statements import instructions, registers_in, ways_back
+from simlayout.machine.ptx.passes.statements import COMPUTES, instructions, registers_in, ways_back
 
 _DOES = {"st", "red", "bar", "barrier", "call", "cp", "brx", "stmatrix", "wgmma", *syntax.LEAVES}
 """Opcodes that loops do not have which only wait."""
@@ -68,10 +67,8 @@ def _waits_for_phase(statement):
     return statement.opcode == "mbarrier" and statement.modifiers[0] in ("try_wait", "test_wait")
 
 
-_COMPUTES = {"mov", "cvta", *FORMS}
-"""Opcodes that only compute something of values."""
-_MAKES = _COMPUTES | {"shfl", "vote", "match", "redux"}
-"""And those that give them to other lanes."""
+_MAKES = COMPUTES | {"shfl", "vote", "match", "redux"}
+"""Opcodes that only compute something of values, and those that give them to other lanes."""
 
 
 def _changed(inside):
@@ -79,7 +76,7 @@ def _changed(inside):
     times = Counter(name for one in inside for name in one.writes)
     changed = set(times)
     for one in inside:
-        if one.opcode in _COMPUTES and one.guard is None and changed.isdisjoint(one.reads):
+        if one.opcode in COMPUTES and one.guard is None and changed.isdisjoint(one.reads):
             changed -= {name for name in one.writes if times[name] == 1}
     return changed
 

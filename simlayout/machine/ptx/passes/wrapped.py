@@ -14,12 +14,11 @@ from dataclasses import replace
 from typing import Any
 
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.opcodes.lanes import FORMS
 from simlayout.machine.ptx.passes.accesses import STRONG
-from simlayout.machine.ptx.passes.statements import instructions, places
+from simlayout.machine.ptx.passes.statements import COMPUTES, instructions, places
 
-_BESIDE = {"mov", "cvta", "atom", "red", "membar", "fence", "nanosleep", "shfl", "vote", "match", "redux", "activemask"}
-"""Opcodes of what is wrapped beside computations of lanes."""
+_WRAPPED = COMPUTES | {"atom", "red", "membar", "fence", "nanosleep", "shfl", "vote", "match", "redux", "activemask"}
+"""Opcodes of what is wrapped."""
 
 _FUSED = {"mul", "add", "sub"}
 _FLOATS = {"f16", "f16x2", "bf16", "bf16x2", "f32", "f32x2", "f64"}
@@ -99,7 +98,7 @@ def _is_plain(instruction, passed):
     if not passed.keys().isdisjoint(instruction.symbols):
         return _moves(instruction, passed)
     strong = instruction.opcode in ("ld", "st") and not STRONG.isdisjoint(instruction.modifiers)
-    return strong or instruction.opcode in _BESIDE or instruction.opcode in FORMS
+    return strong or instruction.opcode in _WRAPPED
 
 
 def _is_number(variable):
