@@ -107,7 +107,7 @@ def _form(element, through_f16):
     if form is None:
         signed = row.limits is not None and row.limits[0] < 0
         return np.array([(0, 0, 0, 0, 0, row.bits, 1 << row.bits - 1 if signed else 0)], FORM)
-    least = FORMATS["f16"].bias if through_f16 else form.bias
+    least = TYPES["f16"].bias if through_f16 else row.bias
     dropped = int(~TF32_MASK) if element == "tf32" else 0
     return np.array([(form.exponent, form.fraction, form.specials == "ieee", 1 - least, dropped, 0, 0)], FORM)
 

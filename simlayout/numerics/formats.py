@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from simlayout.algebra.dtypes import TYPES
+from simlayout.algebra.dtypes import TYPES, DType
 
 ZERO, SPECIAL, SPECIAL_SUM = -1000, 2000, 500
 """The exponents of a zero and of an infinity or NaN; a sum above SPECIAL_SUM has one of the latter in it."""
@@ -30,12 +30,13 @@ class Format:
     values: type
     bits: np.dtype
 
-    @property
-    def bias(self):
-        return (1 << (self.exponent - 1)) - 1
+
+def specials_of(row: DType) -> str:
+    """What a float type of the table has beside numbers, as of `Format`."""
+    return "ieee" if row.infinities else "fn"
 
 
-FORMATS = {name: Format(row.exponent, row.bits - 1 - row.exponent, "ieee" if row.infinities else "fn",
+FORMATS = {name: Format(row.exponent, row.bits - 1 - row.exponent, specials_of(row),
                         np.float32 if row.exponent <= 5 else np.float64, row.raw)
            for name, row in TYPES.items() if row.exponent and row.bits <= 32}
 """Those of TYPES that products are made of. A tf32 lies in an f32, whose fraction it has here."""

@@ -12,11 +12,12 @@ from functools import lru_cache, partial
 import numpy as np
 
 from simlayout.algebra.aliases import ArrayLike
+from simlayout.algebra.dtypes import TYPES
 from simlayout.arguments import typed
 from simlayout.errors import InstructionError
 from simlayout.hardware.tables.provenance import Provenance
 from simlayout.hardware.tables.tcgen05 import Kind, kind_of
-from simlayout.numerics.formats import F32_EXPONENTS, SPECIAL, patterns
+from simlayout.numerics.formats import F32_EXPONENTS, SPECIAL, patterns, specials_of
 
 B200 = Provenance("measured elsewhere", "sf-tensor/tcgen05, MODEL.md and its frozen results of one B200")
 SIM = Provenance("measured elsewhere", "MMA-Sim, arXiv 2511.10909, and microsoft/MMA-Sim")
@@ -43,13 +44,14 @@ class Minifloat:
         return (1 << self.exponent - 1) - 1
 
 
-MINIFLOATS = {
-    "e4m3": Minifloat(4, 3, "fn"), "e5m2": Minifloat(5, 2, "ieee"), "e2m3": Minifloat(2, 3, "finite"),
-    "e3m2": Minifloat(3, 2, "finite"), "e2m1": Minifloat(2, 1, "finite"), "ue4m3": Minifloat(4, 3, "fn", signed=False),
-    "ue8m0": Minifloat(8, 0, "fn", signed=False),
+MINIFLOATS = {name: Minifloat(row.exponent, row.fraction, specials_of(row))
+              for name, row in TYPES.items() if row.exponent and row.bits == 8}
+MINIFLOATS |= {
+    "e2m3": Minifloat(2, 3, "finite"), "e3m2": Minifloat(3, 2, "finite"), "e2m1": Minifloat(2, 1, "finite"),
+    "ue4m3": Minifloat(4, 3, "fn", signed=False), "ue8m0": Minifloat(8, 0, "fn", signed=False),
 }
-"""PTX ISA, Alternate floating-point data formats; OCP Microscaling Formats. Of ue8m0, which has no zero, every pattern but
-the last is 2**(bits - 127)."""
+"""Of TYPES those of 8 bits, and others of which products are made with scales: PTX ISA, Alternate floating-point data
+formats; OCP Microscaling Formats. Of ue8m0, which has no zero, every pattern but the last is 2**(bits - 127)."""
 
 
 @lru_cache(None)
