@@ -2,6 +2,7 @@
 
 import re
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -51,22 +52,37 @@ OPERATIONS = {
 _ADDED_IN_L2 = {"f32": f32("add", "rn", True), "f64": add_f64_in_l2}
 
 
-def atomic(instruction, names):
-    """atom and red: the lanes one after another, in their order."""
-    space, order, operation, count, plain, type = window(instruction), "relaxed", None, instruction.count, [], None
-    for modifier in instruction.modifiers:               # in any order, as ptxas takes them
+class _Said(NamedTuple):
+    """What the modifiers of an atomic say. plain: those of its name that are neither operation nor type."""
+
+    operation: str
+    type: str
+    order: str
+    plain: tuple[str, ...]
+
+
+def _said(modifiers):
+    """The _Said of modifiers, in any order, as ptxas takes them."""
+    order, operation, type, plain = "relaxed", None, None, ()
+    for modifier in modifiers:
         if modifier in _ORDERS:
             order = modifier
         elif modifier in OPERATIONS:
             operation = modifier
         elif modifier == "noftz":
-            plain.append(modifier)
+            plain += (modifier,)
         elif _TYPE.fullmatch(modifier):
             type = modifier
         elif modifier not in _OTHERS and not modifier.startswith("L2::"):
             raise MachineError(f"the machine has no .{modifier} here")
     if operation is None or type is None:
-        raise MachineError(f"no {'type' if operation else 'operation'} among {', '.join(instruction.modifiers)}")
+        raise MachineError(f"no {'type' if operation else 'operation'} among {', '.join(modifiers)}")
+    return _Said(operation, type, order, plain)
+
+
+def atomic(instruction, names):
+    """atom and red: the lanes one after another, in their order."""
+    space, count, (operation, type, order, plain) = window(instruction), instruction.count, _said(instruction.modifiers)
     operands = list(instruction.operands)
     target = operands.pop(0) if instruction.opcode == "atom" else None
     row, offset = names.address(operands[0])
