@@ -100,17 +100,40 @@ def _encoded(program, watched, clocked):
     table[:, [GUARD, RESULT, SECOND, A, B, C, D, *range(ELEMENTS, FIELDS)]] = -1
     table[:, PLACE] = program.places
     shared, beside, (global_bytes, taken) = np.zeros(n, bool), np.zeros(n, bool), np.zeros((2, n), np.int64)
-    copies: list[tuple] = []
-    kept: list[np.ndarray] = []
-    alike: dict[tuple, int] = {}
-    copies_come = any(step.name.startswith("cp.async") for step in program.steps)    # at barriers: see `opcodes.warps`
+    rows = _Rows(program, watched, clocked)
     for at, (step, row) in enumerate(zip(program.steps, table)):
+        rows.enter(step, row)
+        if step.memory is not None and step.memory.space in ("global", ""):
+            global_bytes[at] = step.memory.size * len(step.memory.elements)
+            taken[at] = taken_of(global_bytes[at], step.beside)
+        beside[at] = step.beside is not None and len(step.beside) > 0
+        shared[at] = step.memory is not None and step.memory.space in ("shared", "") or row[KIND] == MATRICES
+    for column, kinds in ((RESULT, (MOVE, COMPUTE, JOIN, EXCHANGE)), (SECOND, (EXCHANGE,))):
+        table[np.isin(table[:, KIND], kinds) & (table[:, column] < 0), column] = rows.unwanted
+    made = table, np.array(rows.copies, np.int64).reshape(-1, 5), program.places[-1], program.rows
+    return Encoded(*made, numbers(made), shared, beside, global_bytes, taken, bool(shared.any()), bool(beside.any()),
+                   rows.kept)
+
+
+class _Rows:
+    """What the table says of steps, one after another. unwanted: the row of results that nobody wants; copies, kept: as of
+    an Encoded."""
+
+    def __init__(self, program, watched, clocked):
+        self.unwanted, self._watched, self._clocked = program.rows + ROOM - 1, watched, clocked
+        self.copies: list[tuple] = []
+        self.kept: list[np.ndarray] = []
+        self._alike: dict[tuple, int] = {}               # a number for each line and name
+        self._copies_come = any(step.name.startswith("cp.async") for step in program.steps)    # at barriers: `opcodes.warps`
+
+    def enter(self, step, row):
+        """Enters a step into its row, which stays SPECIAL where it is not compiled."""
         if step.guard is not None:
             row[GUARD], row[FLIP] = step.guard, step.negated
         if step.lanewise is not None:
             _arithmetic(row, step.lanewise)
             row[WATCHES] = step.watches
-        elif step.meets is not None and step.guard is None and ".red." not in step.name and not copies_come:
+        elif step.meets is not None and step.guard is None and ".red." not in step.name and not self._copies_come:
             row[KIND], row[CODE] = BARRIER, step.meets
         elif isinstance(step.jump, Branch):
             row[KIND], row[TARGET] = BRANCH, step.jump.targets[0][0]
@@ -118,30 +141,23 @@ def _encoded(program, watched, clocked):
             row[KIND], (row[RESULT], row[SECOND]) = RETURN, _rows_of(step.jump.names)
         elif isinstance(step.jump, Exit):
             row[KIND] = EXIT
-        elif step.exchange is not None and step.guard is None and not clocked:
+        elif step.exchange is not None and step.guard is None and not self._clocked:
             _exchange(row, step.exchange)
         elif step.product is not None:
-            _product(row, step.product, program.rows + ROOM - 1, kept)
-        elif step.matrices is not None and not watched:
+            _product(row, step.product, self.unwanted, self.kept)
+        elif step.matrices is not None and not self._watched:
             _matrices(row, step.matrices)
-        elif step.moves is not None and not watched:
-            _call(row, step, copies)
-        elif step.memory is not None and (not watched or step.memory.space in ("param", "const")):
-            _memory(row, step.memory)
-            row[CACHED], row[CARRIED] = is_cached(step.name), step.memory.carried
-            if step.memory.space and ".volatile" not in step.name:
-                row[LIKE] = alike.setdefault((step.site, step.name, step.memory.space), len(alike) + 1)
-        if step.memory is not None and step.memory.space in ("global", ""):
-            global_bytes[at] = step.memory.size * len(step.memory.elements)
-            taken[at] = taken_of(global_bytes[at], step.beside)
-        beside[at] = step.beside is not None and len(step.beside) > 0
-        shared[at] = step.memory is not None and step.memory.space in ("shared", "") or row[KIND] == MATRICES
-    for column, kinds in ((RESULT, (MOVE, COMPUTE, JOIN, EXCHANGE)), (SECOND, (EXCHANGE,))):
-        sunk = np.isin(table[:, KIND], kinds) & (table[:, column] < 0)
-        table[sunk, column] = program.rows + ROOM - 1    # nobody wants it
-    made = table, np.array(copies, np.int64).reshape(-1, 5), program.places[-1], program.rows
-    return Encoded(*made, numbers(made), shared, beside, global_bytes, taken, bool(shared.any()), bool(beside.any()),
-                   kept)
+        elif step.moves is not None and not self._watched:
+            _call(row, step, self.copies)
+        elif step.memory is not None and (not self._watched or step.memory.space in ("param", "const")):
+            self._memory(step, row)
+
+    def _memory(self, step, row):
+        _memory(row, step.memory)
+        row[CACHED], row[CARRIED] = is_cached(step.name), step.memory.carried
+        if step.memory.space and ".volatile" not in step.name:
+            key = step.site, step.name, step.memory.space
+            row[LIKE] = self._alike.setdefault(key, len(self._alike) + 1)
 
 
 def _rows_of(function):
