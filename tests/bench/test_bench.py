@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from fake_driver import DTYPES, launched_as
 from host_kit import install
+from own_clock import OwnClock
 from places import DATA
 
 import cuda_kernels
@@ -31,14 +32,15 @@ MATMULS = record.read(DATA / "h200_matmul.json")
 SMALL = Product(96, 64, 40)
 
 
-class Library:
+class Library(OwnClock):
     """torch as the timing sees it, over NumPy: every product advances a clock, cuBLAS's by 2 us and ours by `slowness`
     times as much."""
 
     how, dtypes, cublas, version, full = "CUDA graphs", ("f16", "bf16"), True, "torch 0", MemoryError
 
     def __init__(self, torch, fake, slowness=2):
-        self.torch, self.fake, self.slowness, self.now, self.wrong = torch, fake, slowness, 0.0, 0.0
+        super().__init__()
+        self.torch, self.fake, self.slowness, self.wrong = torch, fake, slowness, 0.0
 
     def operands(self, problem):
         made = [self.torch.empty(shape, {"f16": self.torch.float16, "bf16": self.torch.bfloat16}[problem.dtype], 0)
@@ -61,17 +63,11 @@ class Library:
     def distance(self, x, y):
         return float(abs(x.astype(np.float32) - y.array.astype(np.float32)).max())
 
-    def repeated(self, calls, count):
-        return lambda: [calls[i % len(calls)]() for i in range(count)]
-
     def elapsed(self, work):
         before, launched = self.now, len(self.fake.launches)
         work()
         self.now += self.slowness * 2e-6 * (len(self.fake.launches) - launched)
         return self.now - before
-
-    def free(self):
-        pass
 
 
 @pytest.fixture
