@@ -67,7 +67,7 @@ def may_be_shared(access: syntax.Instruction) -> bool:
 
 def keeps_apart(statement: syntax.Statement, store: bool) -> bool:
     """Whether loads of shared memory on both sides of a statement stay apart; store: whether stores do."""
-    if isinstance(statement, syntax.Label) or statement.opcode in _ENDS or becomes_branches(statement, store):
+    if statement.opcode in _ENDS or becomes_branches(statement, store):
         return True
     if not store and statement.opcode not in _TOUCH and statement.opcode != "cp":
         return False
@@ -86,7 +86,7 @@ def may_change(statement: syntax.Instruction) -> bool:
     return statement.opcode not in syntax.BRANCHES | syntax.ENDS and keeps_apart(statement, False)
 
 
-def becomes_branches(statement: syntax.Instruction, store: bool) -> bool:
+def becomes_branches(statement: syntax.Statement, store: bool) -> bool:
     """Whether ptxas makes branches of arithmetic, or what keeps stores apart (store: whether that counts): of quotients and
     roots that are rounded, and of quotients of integers that are not of 32 bits, whatever they are divided by. Of a guard it
     does at first, but for that of arithmetic; that keeps stores apart, and loads of 16 bits.

@@ -119,7 +119,7 @@ class Lines:
         """The atomics from one on that ptxas branches around together, because they have one guard."""
         found, guard = [], self.body[first].guard
         for at, statement in enumerate(self.body[first:], first):
-            if isinstance(statement, syntax.Label) or at > first and keeps_ahead(statement):
+            if at > first and keeps_ahead(statement):
                 break
             if branched_around(statement):
                 if statement.guard != guard:

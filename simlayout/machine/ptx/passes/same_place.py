@@ -39,7 +39,7 @@ def _places(body):
     """Lists of (offset, bytes, Instruction) that have one base while nothing changes it."""
     places: dict[tuple, list] = {}
     for statement in body:
-        if isinstance(statement, syntax.Label) or statement.opcode in _ENDS:
+        if statement.opcode in _ENDS:
             yield from places.values()
             places = {}
             continue

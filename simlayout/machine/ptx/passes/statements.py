@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.opcodes.lanes import FORMS
 
-AWAY = {*syntax.BRANCHES, *syntax.ENDS, "call"}
-"""Opcodes by which lanes go elsewhere: nothing that is told of straight code holds past them."""
+AWAY = {syntax.Label.opcode, *syntax.BRANCHES, *syntax.ENDS, "call"}
+"""Opcodes by which lanes come from elsewhere, or go there: nothing that is told of straight code holds past them."""
 
 COMPUTES = {"mov", "cvta", *FORMS}
 """Opcodes that only compute something of values, in each lane alone."""

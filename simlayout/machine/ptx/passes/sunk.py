@@ -31,7 +31,7 @@ def sunk(function: syntax.Function) -> tuple[Statements, set[int]]:
     block, made, moved, left = _Block(), [], set(), []
     for statement in body:
         statement = block.renamed(statement, flow)
-        if isinstance(statement, syntax.Label) or statement.opcode in AWAY:
+        if statement.opcode in AWAY:
             made += [*block.held, statement]
             left += block.held
             block = _Block()
