@@ -1,6 +1,8 @@
 """The house: arrows between rooms point down, lazy ones too; no room is in a circle; files are short and lie in rooms."""
 
 import ast
+import re
+from fnmatch import fnmatch
 from graphlib import TopologicalSorter
 
 import house
@@ -120,6 +122,18 @@ def test_every_figure_that_a_class_names_is_one():
 
 def test_at_most_two_files_of_cuda_kernels_lie_in_no_room():
     assert len(list((house.ROOT / "cuda_kernels").glob("*.py"))) <= LOOSE
+
+
+@pytest.mark.parametrize("room", [
+    *(f"simlayout.machine.{name}" for name in ("arithmetic", "engine", "hazards", "python", "ptx")),
+    *(f"simlayout.machine.ptx.{name}" for name in (
+        "compiled", "cxx", "declared", "looks", "lowering", "memory", "opcodes", "parser", "passes", "warps")),
+    "simlayout.programs", "cuda_kernels.matmul"])
+def test_a_room_says_which_of_its_files_has_what(room):
+    folder = house.modules()[room].parent
+    files = {path.stem for path in folder.iterdir() if path.suffix == ".py" or (path / "__init__.py").is_file()}
+    said = re.findall(r"\w+\*?", ast.get_docstring(house.parsed(room)))
+    assert [name for name in sorted(files - {"__init__"}) if not any(fnmatch(name, word) for word in said)] == []
 
 
 def test_no_file_is_long_but_those_that_programs_wrote():

@@ -1,11 +1,12 @@
 """A machine that executes PTX, the text of any compiler.
 
-`loading` makes a `module` of a text (`linking` one text of several), and `entry` launches one of its kernels: `arguments`
-makes bytes of what is passed, `running` says who executes the steps, and `attempts` how a launch is tried. On the way a text
-goes through these folders:
+`loading` makes a `module` of a text (`linking` one text of several; `variables`: what of it lies in memory; `faults`: what
+the machine does not have), and `entry` launches one of its kernels: `arguments` makes bytes of what is passed, `running`
+says who executes the steps, and `attempts` how a launch is tried. On the way a text goes through these folders:
 
     parser     from text to data (`syntax`)
     cxx        what its names are in C++
+    declared   its arrays in shared memory, as the source declares them
     passes     what is known of a function before it runs
     lowering   from a function to a program: steps in a row, each instruction bound to what it does
     opcodes    what that is, as tables
