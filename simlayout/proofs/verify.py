@@ -202,7 +202,7 @@ def _check_coordinates(tables):
             _check_inside(table, limits)
     if tables.access.elements == 1:
         return None
-    mode = _neighbours(tables)
+    mode = _neighbours(tables, limits)
     if limits is not None:
         for table in tables:
             _check_last(table, mode, table.leaves[mode] + tables.access.elements - 1, limits[mode])
@@ -243,10 +243,12 @@ def _check_inside(table, limits):
                                     {"point": point, "mode": mode, "value": int(leaf[row, lane])})
 
 
-def _neighbours(tables):
-    """The number of the coordinate along which the instruction's elements are neighbours, at consecutive offsets."""
+def _neighbours(tables, limits):
+    """The number of the coordinate along which the instruction's elements are neighbours, at consecutive offsets; one
+    that is too short for them comes last. limits: how many values each coordinate may take, or None."""
     access, best = tables.access, (-1, 0)
-    for mode in range(len(next(iter(tables)).leaves)):
+    numbers = range(len(next(iter(tables)).leaves))
+    for mode in sorted(numbers, key=lambda m: limits is not None and limits[m] < access.elements):
         first = next((torn for table in tables if (torn := _torn(table, mode)) is not None), None)
         if first is None:
             return mode

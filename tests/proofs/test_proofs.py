@@ -124,6 +124,11 @@ def test_chunks_along_the_wrong_coordinate_are_refused():
     assert "leaves the tile" in text and found["mode"] == 0   # the neighbours of (1, 0) run down the column
 
 
+def test_elements_lie_along_a_coordinate_that_is_long_enough_for_them_whatever_the_stride_of_a_single_row():
+    row = verify(Access("row", "ld.shared.b128", Layout((1, 256)), lambda tid: (0, 8 * tid)))     # its strides are (1,1)
+    assert "the 8 elements of each 16-byte access are neighbours along coordinate 1" in row.claims
+
+
 def test_a_function_with_a_negative_offset_is_refused():
     access = Access("load", "ld.shared.b32", lambda tid: tid - 2, dtype="f32")
     text, found = failure(access)
