@@ -53,13 +53,13 @@ def explore(options):
     """`simlayout explore`."""
     from simlayout.explorer.worked import worked
 
-    if options.output:
+    if options.output is not None:
         check_ending(options.output, ".html", ".htm")
         if options.port:
             raise SimlayoutError("--output writes the page, which nobody serves then: leave out --port")
     state, sources = _asked(options)
     worked(state.without_view(), sources)       # a text that cannot be read is told here, before a page opens
-    return _write(state, sources, options) if options.output else _serve(state, sources, options)
+    return _write(state, sources, options) if options.output is not None else _serve(state, sources, options)
 
 
 def _asked(options):

@@ -115,6 +115,7 @@ def test_lanes_and_domain_name_any_other_access(capsys):
     (["check", TILE, "--json", "x.txt"], "--json x.txt: name a file that ends in .json"),
     (["check", TILE, "--json", "/no/such/folder/x.json"], "there is no folder /no/such/folder: make it first"),
     (["explore", TILE, "-o", "page.pdf"], "name a file that ends in .html or .htm"),
+    (["explore", TILE, "-o", ""], "name a file that ends in .html or .htm"),
     (["explore", TILE, "-o", "page.html", "--port", "8000"], "nobody serves then: leave out --port"),
     (["conform", "--rocm", "script.txt"], "name a file that ends in .py"),
     (["conform", "--record", "cases.json"], "name a file that ends in .npz"),
