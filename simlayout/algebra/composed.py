@@ -36,6 +36,10 @@ class Layer:
         """How many offsets, from a multiple of it on, it permutes among themselves; None where that is not known."""
         return None
 
+    def _absorbed(self, inner: object) -> "Layer | None":
+        """The one layer that this and its neighbour inside are together; None where they stay two."""
+        return None
+
     @overload
     def __matmul__(self, inner: "Layout | Composed") -> "Composed": ...
 
@@ -195,7 +199,7 @@ def compose(outer: Layer | Layout | Composed, inner: Layer | Layout | Composed) 
 
     outer, inner: layers, layouts or compositions, in any order. Returns a Layout if both are layouts, else a Composed.
 
-    Neighbouring layouts become one by `composition`, whose LayoutError passes through.
+    Neighbouring layouts become one by `composition`, whose LayoutError passes through; neighbouring F2Maps their product.
 
     >>> from simlayout.algebra import Layout, Rotation
     >>> compose(Rotation(8, 4, 64), Layout((384, 32), (32, 1)))
@@ -216,6 +220,8 @@ def join(parts):
             chain[-1] += part
         elif isinstance(part, Layout) and isinstance(last, Layout):
             chain[-1] = composition(last, part)
+        elif isinstance(last, Layer) and (one := last._absorbed(part)) is not None:
+            chain[-1] = one
         else:
             chain.append(part)
     if not chain or isinstance(chain[-1], int):

@@ -69,7 +69,7 @@ class F2Map(Layer):
         size, modes = layout.size, flatten(layout.shape)
         if any(n & (n - 1) for n in modes):
             raise LayoutError(f"{layout} is no F2 map: its sizes must be powers of two")
-        offsets = np.asarray(layout(np.arange(size)), np.int64)
+        offsets = layout.offsets()
         f2 = cls(tuple(int(offsets[1 << i] ^ offsets[0]) for i in range(size.bit_length() - 1)), int(offsets[0]))
         wrong = offsets != f2(np.arange(size))
         if wrong.any():
@@ -167,9 +167,11 @@ class F2Map(Layer):
 
     def __matmul__(self, inner):
         """self after `inner`: an F2Map if `inner` is one, else what `compose` gives."""
-        if isinstance(inner, F2Map):
-            return product(self, inner)
         return super().__matmul__(inner)
+
+    def _absorbed(self, inner):
+        """The product with an F2Map; None for other layers."""
+        return product(self, inner) if isinstance(inner, F2Map) else None
 
     def text(self) -> str:
         """The matrix: a row per bit of the result, the highest first, a column per bit of x, the highest first.

@@ -112,14 +112,14 @@ def emit(access: Access, *, unit: str = "elements", stored_by: Access | Collecti
 
 
 _RESERVED = frozenset("""
-    alignas alignof and_eq asm auto bitand bitor bool case catch char class compl const constexpr const_cast decltype
-    default delete do double dynamic_cast else enum explicit export extern false float for friend goto if inline int
-    long mutable namespace new noexcept not_eq nullptr operator or_eq private protected public register
-    reinterpret_cast return short signed sizeof static static_assert static_cast struct switch template this
-    main thread_local throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t while xor
-    xor_eq
+    alignas alignof and_eq asm auto bitand bitor bool case catch char char8_t char16_t char32_t class co_await co_return
+    co_yield compl concept const consteval constexpr constinit const_cast decltype default delete do double dynamic_cast
+    else enum explicit export extern false float for friend goto if inline int long main mutable namespace new noexcept
+    not_eq nullptr operator or_eq private protected public register reinterpret_cast requires return short signed sizeof
+    static static_assert static_cast struct switch template this thread_local throw true try typedef typeid typename union
+    unsigned using virtual void volatile wchar_t while xor xor_eq
     """.split())
-"""Keywords of C++ (ISO C++17, [lex.key]) that are no names in the CUDA text."""
+"""Keywords of C++ (ISO C++20, [lex.key]) that are no names in the CUDA text."""
 
 
 def _is_name(text):

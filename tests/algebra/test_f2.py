@@ -108,6 +108,19 @@ def test_a_map_is_a_layer_that_composes_with_layouts():
     assert tile.size == 64 and F2Map.of(tile).columns == (16, 32, 1, 2, 4, 9)
 
 
+@given(st.integers(1, 4).flatmap(matrices), st.integers(1, 4).flatmap(matrices))
+def test_neighbouring_maps_of_a_composition_are_their_product_however_it_is_put_together(outer, inner):
+    layout = sl.Layout((16, 4), (4, 1))
+    tile = outer @ (inner @ layout)
+    assert tile == (outer @ inner) @ layout == sl.parse(f"{outer} o {inner} o {layout}") and len(tile.layers) == 1
+    assert tile.offsets().tolist() == [outer(inner(layout(i))) for i in range(64)]
+
+
+def test_a_layout_with_more_points_than_a_table_may_have_is_refused():
+    with pytest.raises(LayoutError, match="has 1099511627776 points"):
+        F2Map.of(sl.Layout((1 << 20, 1 << 20)))
+
+
 @pytest.mark.parametrize("columns", [(-1,), (1.5,), (1 << 63,), (0,) * 63])
 def test_columns_that_are_no_bits_are_refused(columns):
     with pytest.raises(LayoutError, match="at most 62 columns"):

@@ -73,7 +73,8 @@ def test_no_line_of_the_texts_is_wider_than_114_columns():
 
 @pytest.mark.parametrize("name, made", [
     ("load A", "load_a"), ("  store C, scalar ", "store_c_scalar"), ("8 rows", "access_8_rows"), ("if", "access_if"),
-    ("float", "access_float"), ("Läden", "l_den"), ("--", "access_"), ("__builtins__", "builtins"),
+    ("float", "access_float"), ("char16_t", "access_char16_t"), ("requires", "access_requires"),
+    ("Läden", "l_den"), ("--", "access_"), ("__builtins__", "builtins"),
 ])
 def test_names_of_accesses_become_identifiers(name, made):
     assert identifier(name) == made
