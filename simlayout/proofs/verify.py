@@ -162,7 +162,7 @@ class _Sums:
 def _verify_access(access, stored_by):
     claims = _tile_claims(access.tile)[0] if hasattr(access.tile, "shape") else []
     tables = Tables(access)
-    mode = _check_coordinates(tables)
+    mode = check_coordinates(tables)
     if mode is not None:
         claims.append(f"the {access.elements} elements of each {access.bytes}-byte access are neighbours along "
                       f"coordinate {mode}")
@@ -193,7 +193,7 @@ def _analysis(table):
         raise _address_fault(table, addresses, error) from None
 
 
-def _check_coordinates(tables):
+def check_coordinates(tables):
     """Checks that all coordinates, and all elements that an instruction moves, are in the tile. Returns the number of the
     coordinate along which these elements are neighbours, None if the instruction moves one element."""
     for table in tables:
@@ -339,7 +339,7 @@ def _check_stored(tables, mode, stored_by):
             raise SimlayoutError(f"access {access.name!r} reads {access.dtype} and {store.name!r} stores "
                                  f"{store.dtype}: their elements cannot be compared")
         written = Tables(store)
-        along = _check_coordinates(written)
+        along = check_coordinates(written)
         for table in written:
             _analysis(table)                             # refuses what leaves the shared memory, or is misaligned
             stored.add(store.name, *table.elements(along))

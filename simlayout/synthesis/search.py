@@ -15,6 +15,8 @@ from simlayout.arguments import typed
 from simlayout.errors import LayoutError, SimlayoutError, brief
 from simlayout.hardware import analyze, arch_of
 from simlayout.proofs import Access
+from simlayout.proofs.tables import Tables
+from simlayout.proofs.verify import check_coordinates, verify
 from simlayout.synthesis.constraints import period, tma_layouts
 from simlayout.synthesis.f2 import f2_layers
 from simlayout.synthesis.f2_banks import WORD_BYTES, differences, rules
@@ -58,7 +60,8 @@ def search(accesses: Access | Sequence[Access], families: Sequence[str] = ("swiz
     starts then only number the banks differently, except for cp.async.cg, whose cost depends on lines of 128 bytes.
 
     Raises SimlayoutError for accesses that do not share a tile, for unknown families, or for two layers without the family
-    of swizzles; LayoutError for a tile that cannot be replaced.
+    of swizzles; LayoutError for a tile that cannot be replaced; VerificationError for one that is not one-to-one, and for
+    accesses that no layout of it can serve, such as lanes that leave it.
 
     >>> import simlayout as sl
     >>> load = sl.Access("load A", "ldmatrix.x4", sl.Layout((16, 64), (64, 1)), domain={"tid": 32, "k": 4}, dtype="f16",
@@ -220,6 +223,9 @@ def _task(accesses, budget, base):
     if base is not None and (not isinstance(base, int | np.integer) or base < 1 or base % max(widest, WORD_BYTES)):
         raise SimlayoutError(f"base = {base!r}: give the bytes that the tile's start is a multiple of, themselves a "
                              f"multiple of {max(widest, WORD_BYTES)} for the widest access")
+    verify(first.tile)
+    for access in accesses:                              # what leaves the tile, or is torn, would count as free of conflicts
+        check_coordinates(Tables(access))
     most = memory if budget is None else min(budget, memory)
     return _Task(tuple(accesses), first.tile, tuple(_coordinates(access) for access in accesses), widest // itemsize,
                  itemsize, most, memory, None if base is None else int(base) // itemsize)
@@ -227,7 +233,6 @@ def _task(accesses, budget, base):
 
 def _coordinates(access):
     """The access's coordinates over its domain, int64 arrays [instructions, lanes]."""
-    access.addresses()                                   # refuses a tile whose offsets do not fit, with the point
     coordinates = access.coordinates()
     if any(isinstance(x, tuple) for x in coordinates):
         raise LayoutError(f"access {access.name!r} gives nested coordinates: give one int for each mode of {access.tile}")

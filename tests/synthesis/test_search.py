@@ -212,8 +212,17 @@ def test_a_layout_in_the_place_of_the_accesses_is_told_ahead_of_accesses_in_the_
 
 
 def test_a_search_that_a_larger_budget_would_not_help_does_not_name_the_budget():
-    tile = sl.Access("column", "ld.shared.b32", sl.Layout((32, 32), (31, 1)), lambda tid: (tid, 0), dtype="f32")
-    assert str(search([tile], ("pad",))).startswith("no layout was tried: the families have none that is allowed here")
+    column = sl.Access("column", "ld.shared.b32", sl.Layout(1024), lambda tid: 32 * tid, dtype="f32")
+    assert str(search([column], ("pad",))).startswith("no layout was tried: the families have none that is allowed here")
+
+
+@pytest.mark.parametrize("tile, lanes, fault", [
+    (WIDE, lambda tid: (tid, 0), "leaves the tile"), (WIDE, lambda tid: (0, 8 * tid - 8), "coordinate 1 is -8"),
+    (sl.Layout((16, 256)), lambda tid: (12, 8 * tid), "reach coordinate 0 = 19"),
+    (sl.Layout((16, 256), (0, 1)), lambda tid: (0, 8 * tid), "not one-to-one")])
+def test_what_no_layout_can_serve_is_refused_and_not_told_as_free_of_conflicts(tile, lanes, fault):
+    with pytest.raises(sl.VerificationError, match=fault):
+        search([sl.Access("load", "ld.shared.b128", tile, lanes)], ("swizzle", "pad", "rotation", "f2"))
 
 
 def test_several_processes_find_the_same():
