@@ -40,8 +40,8 @@ class Certificate(Shown, WithExcess[int]):
 
     @property
     def cost(self) -> str:
-        """The wavefronts of an access, in its vendor's word for them, and the ideal."""
-        return f"{counted(self.wavefronts, arch_of(self.arch).vendor.wavefront)}, ideal {self.ideal}"
+        """The wavefronts of an access, in the word of its vendor (of several chips the first one's), and the ideal."""
+        return f"{counted(self.wavefronts, arch_of(self.arch.split(',')[0]).vendor.wavefront)}, ideal {self.ideal}"
 
     def lines(self) -> list[str]:
         """The certificate as lines of text, for the head of an emitted function."""

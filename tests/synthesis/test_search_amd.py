@@ -68,7 +68,7 @@ def test_one_swizzle_serves_an_h100_and_an_mi300x():
     assert [s.total for s in found.shares] == [20, 788_035] and found.exhausted
     assert found.shares[0].conflict_free == 1 and found.shares[1].conflict_free == 36_864
     certificate = found[0].certificate
-    assert certificate.arch == "sm_90, gfx942"
+    assert certificate.arch == "sm_90, gfx942" and certificate.cost == "192 wavefronts, ideal 192"
     assert "ldmatrix (ldmatrix.x4): 64 wavefronts, ideal 64" in certificate.claims
     assert "store rows (ds_write_b128): 64 passes, ideal 64" in certificate.claims
     for access in found[0].accesses:
