@@ -5,7 +5,7 @@ import os
 import stat
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
 
@@ -25,6 +25,12 @@ def deliver(target, text):
         sys.stdout.flush()
     else:
         write_whole(target, text)
+
+
+def flush_stdout() -> None:
+    """As Python does at its end: nothing where a program has closed stdout, or put in its place what is no stream."""
+    with suppress(AttributeError, ValueError):
+        sys.stdout.flush()
 
 
 @contextmanager

@@ -30,7 +30,9 @@ def main(arguments=None):
         with _quick_end() if arguments is None else nullcontext():
             options = _parsed(arguments)
         code = options if isinstance(options, int) else _answered(options)
-        sys.stdout.flush()
+        from simlayout.files import flush_stdout
+
+        flush_stdout()
         return code
     except SimlayoutError as error:
         return _failed(error)

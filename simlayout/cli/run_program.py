@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from simlayout.cli.text import fit, json_text
 from simlayout.errors import SimlayoutError
-from simlayout.files import STDIO, check_ending, check_writable, write_whole
+from simlayout.files import STDIO, check_ending, check_writable, flush_stdout, write_whole
 from simlayout.progress import progress
 
 NOTES = """
@@ -52,6 +52,7 @@ def run(options):
     if options.html is not None:
         check_ending(options.html, ".html", ".htm")
         check_writable(options.html)
+    options.json, options.html = (path and os.path.abspath(path) for path in (options.json, options.html))   # it may chdir
     report = Report(options.arch or DEFAULT_ARCH, options.hazards != "off")
 
     def told(launched):
@@ -111,8 +112,8 @@ def _tell(options, report, code, seen):
         write_whole(options.json, json_text(report.as_dict()) + "\n")
     if options.html is not None:
         write_whole(options.html, page(report, os.path.basename(options.file)))
-    if not options.quiet and sys.stderr is not None:
-        sys.stdout.flush()
+    if not options.quiet and not getattr(sys.stderr, "closed", sys.stderr is None):
+        flush_stdout()
         told = text(report)
         if not report.kernels and not report.unfinished:
             others = [name for name in ("triton", "cupy") if name in sys.modules]

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 
 import simlayout
+from simlayout.files import flush_stdout
 
 INTERRUPTED = 130
 _OURS = str(Path(simlayout.__file__).parent) + os.sep
@@ -84,8 +85,7 @@ def _code(given: object) -> int:
 
 def _tell(error: BaseException, path: str) -> None:
     """Prints an exception with the frames of the program and of the libraries that it uses."""
-    if sys.stdout is not None:
-        sys.stdout.flush()
+    flush_stdout()
     if sys.excepthook is not sys.__excepthook__:         # the program's own
         sys.excepthook(type(error), error, error.__traceback__)
         return

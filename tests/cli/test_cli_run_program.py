@@ -125,6 +125,16 @@ def test_an_option_behind_the_path_is_the_programs_and_told_of():
                                            "options stand before the path")
 
 
+@pytest.mark.parametrize("text", [
+    "import os\nos.chdir('/')", "import sys\nsys.stdout.close()", "import sys\nsys.stdout = None",
+    "import sys\nwith open('log', 'w') as sys.stdout:\n    print('to the log')",
+    "import sys\nsys.stdout.close()\nsys.stderr.close()"])
+def test_the_report_is_written_whatever_the_program_does_to_its_folder_and_its_streams(text, folder):
+    code, _, told = ran("--json", "r.json", "--html", "r.html", "program.py", text=TILE + text)
+    assert code == 0 and "Traceback" not in told and ("4 launches of 2 kernels" in told or "stderr" in text)
+    assert json.loads((folder / "r.json").read_text())["launches"] == 4 and (folder / "r.html").exists()
+
+
 @pytest.mark.slow
 def test_a_new_process_does_as_a_fork_does():
     assert ran("--quiet", "tile.py", how=new_process) == ran("--quiet", "tile.py")
