@@ -25,7 +25,8 @@ def executed(path: str, arguments: Sequence[str] = (), is_module: bool = False) 
     What it raises is told on stderr as Python tells it, without the frames of simlayout; Ctrl-C is 130.
     """
     given, path = path, os.path.abspath(path)
-    with _as_main(given, os.path.join(os.getcwd(), "") if is_module else path, arguments) as module:
+    folder = os.getcwd() if is_module else os.path.dirname(os.path.realpath(path))     # of a link where it leads to
+    with _as_main(given, path, folder, arguments) as module:
         try:
             if is_module:
                 path = _found(given, module)
@@ -58,13 +59,14 @@ def _found(name, main):
 
 
 @contextmanager
-def _as_main(given: str, path: str, arguments: Sequence[str]) -> Iterator[ModuleType]:
-    """The module `__main__` of a program; sys is as it was afterwards, but for the module, which its threads may need."""
+def _as_main(given: str, path: str, folder: str, arguments: Sequence[str]) -> Iterator[ModuleType]:
+    """The module `__main__` of a program, which imports from a folder; sys is as it was afterwards, but for the module,
+    which its threads may need."""
     module = ModuleType("__main__")
     vars(module).update(__file__=path, __builtins__=builtins, __cached__=None)
     before = sys.argv, sys.path[:], sys.modules.get("__main__")
     sys.argv, sys.modules["__main__"] = [given, *arguments], module
-    sys.path.insert(0, os.path.dirname(path))
+    sys.path.insert(0, folder)
     try:
         yield module
     finally:

@@ -222,6 +222,14 @@ def test_a_program_does_what_it_does_under_python(text):
     assert ran("--quiet", "program.py") == plain("program.py")
 
 
+def test_a_program_that_is_a_link_imports_what_lies_beside_its_target(folder):
+    (folder / "real").mkdir()
+    (folder / "real" / "beside.py").write_text("x = 5")
+    (folder / "real" / "linked.py").write_text("import beside\nprint(beside.x, __file__)")
+    (folder / "link.py").symlink_to(folder / "real" / "linked.py")
+    assert ran("--quiet", "link.py")[:2] == plain("link.py")[:2] == (0, f"5 {folder / 'link.py'}\n")
+
+
 @pytest.mark.slow
 def test_an_error_in_a_launch_shows_the_line_of_the_program_and_no_frame_of_simlayout():
     code, _, told = ran("program.py", text=TILE.replace("a[y, x]", "a[y + 99, x]"))
