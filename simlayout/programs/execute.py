@@ -4,8 +4,7 @@ import builtins
 import os
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from importlib.util import find_spec
 from io import open_code
 from pathlib import Path
@@ -26,18 +25,18 @@ def executed(path: str, arguments: Sequence[str] = (), is_module: bool = False) 
     """
     given, path = path, os.path.abspath(path)
     folder = os.getcwd() if is_module else os.path.dirname(os.path.realpath(path))     # of a link where it leads to
-    with _as_main(given, path, folder, arguments) as module:
-        try:
-            if is_module:
-                path = _found(given, module)
-            with open_code(path) as file:
-                code = compile(file.read(), path, "exec")
-            exec(code, module.__dict__)
-        except SystemExit as leaving:
-            return _code(leaving.code)
-        except BaseException as error:                   # whatever it is, it is the program's
-            _tell(error, path)
-            return INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
+    module = _as_main(given, path, folder, arguments)
+    try:
+        if is_module:
+            path = _found(given, module)
+        with open_code(path) as file:
+            code = compile(file.read(), path, "exec")
+        exec(code, module.__dict__)
+    except SystemExit as leaving:
+        return _code(leaving.code)
+    except BaseException as error:                       # whatever it is, it is the program's
+        _tell(error, path)
+        return INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
     return 0
 
 
@@ -58,21 +57,14 @@ def _found(name, main):
     return spec.origin
 
 
-@contextmanager
-def _as_main(given: str, path: str, folder: str, arguments: Sequence[str]) -> Iterator[ModuleType]:
-    """The module `__main__` of a program, which imports from a folder; sys is as it was afterwards, but for the module,
-    which its threads may need."""
+def _as_main(given: str, path: str, folder: str, arguments: Sequence[str]) -> ModuleType:
+    """The module `__main__` of a program, which imports from a folder: for good, as what it leaves behind, such as threads
+    and what it has registered with atexit, still needs it."""
     module = ModuleType("__main__")
     vars(module).update(__file__=path, __builtins__=builtins, __cached__=None)
-    before = sys.argv, sys.path[:], sys.modules.get("__main__")
     sys.argv, sys.modules["__main__"] = [given, *arguments], module
     sys.path.insert(0, folder)
-    try:
-        yield module
-    finally:
-        sys.argv, sys.path[:] = before[:2]
-        if before[2] is not None:
-            sys.modules["__main__"] = before[2]
+    return module
 
 
 def _code(given: object) -> int:

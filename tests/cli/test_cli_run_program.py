@@ -230,6 +230,12 @@ def test_a_program_that_is_a_link_imports_what_lies_beside_its_target(folder):
     assert ran("--quiet", "link.py")[:2] == plain("link.py")[:2] == (0, f"5 {folder / 'link.py'}\n")
 
 
+def test_what_a_program_leaves_behind_still_imports_what_lies_beside_it(folder):
+    (folder / "beside.py").write_text("x = 5")
+    text = "import atexit\n@atexit.register\ndef last():\n    import beside\n    print(beside.x)"
+    assert ran("--quiet", "program.py", text=text)[:2] == (0, "5\n")
+
+
 @pytest.mark.slow
 def test_an_error_in_a_launch_shows_the_line_of_the_program_and_no_frame_of_simlayout():
     code, _, told = ran("program.py", text=TILE.replace("a[y, x]", "a[y + 99, x]"))
