@@ -233,6 +233,15 @@ def test_a_launch_that_the_entry_forbids_is_refused(directives, block, cluster, 
         entry.run(4, block, np.zeros(64, np.int32), cluster=cluster)
 
 
+@pytest.mark.parametrize("shared, said", [
+    (0, "300000 bytes of shared memory (300000 that the kernel declares, 0 by shared_bytes"),
+    (16, "300016 bytes of shared memory (300000 that the kernel declares, 16 by shared_bytes")])
+def test_too_much_shared_memory_is_told_by_what_the_kernel_declares_and_what_the_launch_adds(shared, said):
+    entry = sl.ptx.load(module("st.shared.u32 [fixed], %r1;\nret;", before=".shared .align 16 .b8 fixed[300000];")).entry()
+    with pytest.raises(MachineError, match=re.escape(said)):
+        entry.run(1, 32, shared_bytes=shared)
+
+
 @pytest.mark.parametrize("instruction", [
     "ld.shared.f33 %f1, [tile]", "st.shared.f33 [tile], %f1", "ld.f32.shared %f1, [tile]",
     "ld.shared.v2.x {%f1, %f2}, [tile]", "ld.global.f33 %f1, [%rd1]"])

@@ -126,8 +126,9 @@ class Shape:
     together: bool
 
     @classmethod
-    def of(cls, grid, block, shared_bytes, cluster, together, launch, most_warps=MOST_WARPS):
-        """The Shape, checked against what a GPU and this process can hold. Raises MachineError."""
+    def of(cls, grid, block, shared_bytes, cluster, together, launch, most_warps=MOST_WARPS, declared=0):
+        """The Shape, checked against what a GPU and this process can hold. declared: how many of the shared bytes are the
+        kernel's own variables. Raises MachineError."""
         grid, block, cluster = three_of(grid, "grid"), three_of(block, "block"), three_of(cluster, "cluster")
         if prod(block) > MOST_THREADS:
             raise MachineError(f"block {block} has {prod(block)} threads; a CTA has at most {MOST_THREADS}")
@@ -135,7 +136,7 @@ class Shape:
             raise MachineError(f"block {block}: a CTA has at most {MOST_ALONG_Z} threads along z")
         if any(n > most for n, most in zip(grid, MOST_CTAS)):
             raise MachineError(f"grid {grid}: a GPU launches at most {MOST_CTAS} CTAs")
-        _check_shared(shared_bytes, launch.recorder.arch)
+        _check_shared(shared_bytes, declared, launch.recorder.arch)
         if prod(cluster) > MOST_IN_CLUSTER or any(n % size for n, size in zip(grid, cluster)):
             raise MachineError(f"cluster {cluster} in a grid of {grid} CTAs: give 1 to {MOST_IN_CLUSTER} CTAs, which divide "
                                "the grid along each axis")
@@ -218,9 +219,10 @@ def three_of(size, what) -> tuple[int, ...]:
     return tuple(int(n) for n in sizes) + (1,) * (3 - len(sizes))
 
 
-def _check_shared(shared_bytes, arch):
+def _check_shared(shared_bytes, declared, arch):
     limit = cuda_arch_of(arch).shared_bytes_per_cta
     require_ints(MachineError, "a launch", shared_bytes=shared_bytes)
     if not 0 <= shared_bytes <= limit:
-        raise MachineError(f"{shared_bytes} bytes of shared memory ({SHARED_BYTES}): a CTA on {arch} has 0 to "
+        own = f"{declared} that the kernel declares, {shared_bytes - declared} by " if declared else ""
+        raise MachineError(f"{shared_bytes} bytes of shared memory ({own}{SHARED_BYTES}): a CTA on {arch} has 0 to "
                            f"{limit} of them")

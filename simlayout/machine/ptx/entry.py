@@ -131,7 +131,7 @@ class Entry:
             space.expect(program.parameters)
             launch.dynamic_bytes, launch.narrow = dynamic_bytes, program.narrow
             shape = Shape.of(grid, block, program.dynamic_at + dynamic_bytes, self._cluster(cluster), together, launch,
-                             MOST_WARPS)
+                             MOST_WARPS, self.static_shared)
             if shape.together:
                 space.workspace = space.address(np.zeros(2, np.uint32))
             self._check(shape)
