@@ -41,13 +41,14 @@ _THREADS = frozenset("lane laneid lane_id thread threadid thread_id t".split())
 _TOKEN = re.compile(r"""\s*(?:
     (?P<int>[0-9][0-9A-Za-z_]*(?:\.[0-9]*)?)
   | (?P<name>[A-Za-z_][A-Za-z0-9_]*(?:(?:\.|::|->)[A-Za-z_][A-Za-z0-9_]*)*)
-  | (?P<mark>\*\*|/\*|//|<<|>>|&&|\|\||[=!<>]=|[-+*/%&|^()~,;:<>=!?\[\]{}])
+  | (?P<mark>\*\*|/\*|//|\+\+|--|<<|>>|&&|\|\||[=!<>]=|[-+*/%&|^()~,;:<>=!?\[\]{}])
   | (?P<bad>\S) | (?P<end>\Z))""", re.VERBOSE | re.ASCII)
 
 _NAMED = {"**": "a power is no integer arithmetic of index functions",
           **dict.fromkeys(("&&", "||", "!"), "an index has no conditions"),
           **dict.fromkeys(("?", ":"), "an index has no branches"),
           **dict.fromkeys(("==", "!=", "<=", ">=", "<", ">"), "an index has no comparisons"),
+          **dict.fromkeys(("++", "--"), "C changes a variable there: write '- -x', with a space, for two signs"),
           "=": "give a part of the index its name first, as in 'chunk = col / 8; row * 8 + chunk'",
           "[": "give the index alone, without the array's name and brackets", "]": "no '[' was opened",
           "{": "give the index alone, without the function around it", "}": "no '{' was opened",

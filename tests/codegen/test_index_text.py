@@ -47,10 +47,10 @@ def test_an_index_text_takes_symbols():
     ("tid == k", 5), ("k := 1", 3), ("yield tid", 1), ("await tid", 1), ("tid for tid in k", 5), ("1e5", 1),
     ("2147483648", 1), ("tid // 0", 8), ("tid % 0", 7), ("tid << 64", 8), ("tid\0", 4), ("e\u0301", 2), ("\uff54id", 1),
     ("1 2", 3), ("007", 1), ("(" * 100 + "1" + ")" * 100, 65), ("1+" * 200 + "1", 128), ("9" * 1000, 1),
-    ("1," * 501, 1001), ("tid / 0", 7), ("-" * 70 + "tid", 7), ("tid ? 1 : 2", 5), ("smem[tid]", 5), ("(char)tid", 2),
+    ("1," * 501, 1001), ("tid / 0", 7), ("- " * 70 + "tid", 13), ("tid ? 1 : 2", 5), ("smem[tid]", 5), ("(char)tid", 2),
     ("float(tid)", 1), ("tid && k", 5), ("!tid", 1), ("(tid, k) + 1", 10), ("tid = k; tid", 1), ("a = ; tid", 5),
     ("a = tid; b", 10), ("static_cast<int> tid", 18), ("{tid}", 1), ("0x80000000", 1), ("7ux", 1), ("blockIdx.x", 1),
-    ("0X_", 1), ("0b__u", 1)])
+    ("0X_", 1), ("0b__u", 1), ("--tid / 2", 1), ("tid++;", 4)])
 def test_anything_outside_the_grammar_is_one_line_with_its_column(text, column):
     with pytest.raises(sl.ParseError) as error:
         parse_index(text, ("tid", "k"))
