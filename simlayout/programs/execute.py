@@ -3,6 +3,7 @@
 import builtins
 import os
 import sys
+import threading
 import traceback
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -21,9 +22,28 @@ def executed(path: str, arguments: Sequence[str] = (), is_module: bool = False) 
     """Runs the program at a path as `__main__`, with these arguments, and returns its exit code. is_module: the path is the
     name of a module, which is run as `python -m` does.
 
-    What it raises is told on stderr as Python tells it, without the frames of simlayout; Ctrl-C is 130.
+    What it raises is told on stderr as Python tells it, without the frames of simlayout; Ctrl-C is 130. It is over when its
+    threads are that are no daemons.
     """
-    given, path = path, os.path.abspath(path)
+    code = _ran(path, arguments, is_module)
+    try:
+        if code != INTERRUPTED:
+            _wait()
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    return code
+
+
+def _wait():
+    """For threads, as Python does at its end: first for the work of pools, whose threads end with it."""
+    getattr(sys.modules.get("concurrent.futures.thread"), "_python_exit", lambda: None)()
+    while left := [one for one in threading.enumerate() if not one.daemon and one is not threading.current_thread()]:
+        left[0].join()
+
+
+def _ran(given, arguments, is_module):
+    """The exit code of the program, when its last line is over."""
+    path = os.path.abspath(given)
     folder = os.getcwd() if is_module else os.path.dirname(os.path.realpath(path))     # of a link where it leads to
     module = _as_main(given, path, folder, arguments)
     try:

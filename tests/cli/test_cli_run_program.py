@@ -230,6 +230,14 @@ def test_a_program_that_is_a_link_imports_what_lies_beside_its_target(folder):
     assert ran("--quiet", "link.py")[:2] == plain("link.py")[:2] == (0, f"5 {folder / 'link.py'}\n")
 
 
+@pytest.mark.parametrize("start", ["threading.Thread(target=late).start()", "ThreadPoolExecutor(2).submit(late)"])
+def test_what_threads_launch_after_the_last_line_is_in_the_report(start):
+    late = "import threading, time\nfrom concurrent.futures import ThreadPoolExecutor\ndef late():\n    time.sleep(0.2)\n" \
+        "    first_column[1, 32](a, column)\n"
+    code, _, told = ran("program.py", text=f"{TILE}\n{late}\n{start}")
+    assert code == 0 and "5 launches of 2 kernels" in told
+
+
 def test_what_a_program_leaves_behind_still_imports_what_lies_beside_it(folder):
     (folder / "beside.py").write_text("x = 5")
     text = "import atexit\n@atexit.register\ndef last():\n    import beside\n    print(beside.x)"
