@@ -296,6 +296,47 @@ def test_so_may_the_last_warp_in_shared_memory(count, reset, after, raced):
     assert bool(entry.run(1, 128, hazards="report").hazards) == raced
 
 
+TURNS = """
+ld.param.u64 %rd1, [kernel_param_0];
+mov.u32 %r5, %tid.x; and.b32 %r6, %r5, 31; shr.u32 %r5, %r5, 5; setp.ne.u32 %p1, %r6, 0; @%p1 ret;
+mov.u32 %r6, %ctaid.x; add.u32 %r1, %r6, %r5;
+WAIT: ld.{load} %r2, [{lock}]; setp.ne.u32 %p1, %r2, %r1; @%p1 bra WAIT;
+{fence}
+ld{data} %r3, [{sum}]; add.u32 %r3, %r3, 5; st{data} [{sum}], %r3;
+setp.eq.u32 %p2, %r1, 2; @%p2 bra LAST;
+{fence}
+add.u32 %r2, %r1, 1;
+{hand_on}
+ret;
+LAST: st{data} [{lock}], 0; ret;
+"""
+"""Three CTAs, or warps, take turns, as a lock says; the last one sets it back by a plain store."""
+
+
+@pytest.mark.parametrize("together", [False, True])
+@pytest.mark.parametrize("hand_on", ["red.relaxed.{scope}.add.u32 [{lock}], 1;", "st.relaxed.{scope}.u32 [{lock}], %r2;",
+                                     "atom.relaxed.{scope}.add.u32 %r4, [{lock}], 1;"])
+@pytest.mark.parametrize("load, fenced", [("acquire.{scope}", True), ("volatile.{space}", True), ("relaxed.{scope}", True),
+                                          ("relaxed.{scope}", False)])
+def test_who_has_waited_for_a_lock_may_set_it_back_by_a_plain_store(load, fenced, hand_on, together):
+    for scope, space, lock, shape in (("gpu", "global", "%rd1", (3, 1)), ("cta", "shared", "lock", (1, 96))):
+        words = {"scope": f"{scope}.{space}", "space": space, "lock": lock}
+        body = TURNS.format(load=load.format(**words) + ".u32", hand_on=hand_on.format(**words), data=f".{space}.u32",
+                            sum=f"{lock}+4", lock=lock, fence=f"fence.acq_rel.{scope};" if fenced else "")
+        if space == "shared":
+            body = "mov.u32 %r7, %tid.x; setp.eq.u32 %p3, %r7, 0; @%p3 st.shared.v2.u32 [lock], {0, 0}; bar.sync 0;" + body
+        entry = sl.ptx.load(module(body, ("u64",), before=".shared .align 8 .b8 lock[8];")).entry()
+        assert bool(entry.run(*shape, np.zeros(2, np.uint32), hazards="report", together=together).hazards) != fenced
+
+
+def test_who_has_not_waited_for_it_may_not():
+    body = TURNS.format(load="acquire.gpu.global.u32", fence="fence.acq_rel.gpu;", data=".global.u32", lock="%rd1",
+                        sum="%rd1+4", hand_on="red.relaxed.gpu.global.add.u32 [%rd1], 1;")
+    body = body.replace("WAIT:", "setp.eq.u32 %p2, %r1, 2; @%p2 bra LAST; WAIT:")
+    hazards = sl.ptx.load(module(body, ("u64",))).entry().run(3, 1, np.zeros(2, np.uint32), hazards="report").hazards
+    assert "global race" in {found.kind for found in hazards}
+
+
 def test_what_is_stored_between_the_fence_and_the_atomic_is_not_released():
     late = RESET.replace("{release}", "").replace("st.global.u32 [%rd2+4]", f"{FENCE} st.global.u32 [%rd2+4]")
     text = module(late.format(acquire=FENCE), ("u64",))

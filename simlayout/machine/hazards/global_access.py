@@ -19,7 +19,7 @@ from simlayout.machine.hazards.releases import NEVER
 from simlayout.machine.hazards.rows import touching
 from simlayout.machine.hazards.scopes import apart, home_of
 from simlayout.machine.hazards.telling import FIRST_READ, OTHER_SIZE, OUT_OF_SCOPE
-from simlayout.machine.hazards.touches import asks, is_atomic
+from simlayout.machine.hazards.touches import asks
 
 WRITES, STRONG, ASYNC = 4, 2, 1
 """Bits of the kind of an access: it writes; it is strong, as atomics are; it is the async proxy's, as all of TMA is."""
@@ -92,12 +92,13 @@ def first_read(one, other):
 
 
 def counted(before, after, present, where, clocks):
-    """Whether a plain store comes behind an atomic in all places that others have counted in too: by an atomic behind that
-    one, whose value its thread has looked at. The last block sets its counter back so. present: Accesses of these bytes.
+    """Whether a plain store comes behind what an atomic or a strong store has left and its thread has looked at: by an
+    atomic behind that one, or by a load that waits. The last block sets its counter back so, and who holds a lock last the
+    lock. present: Accesses of these bytes.
 
-    What a GPU does is certain, though PTX calls it a race: no atomic that was counted can come later (Coherence).
+    What a GPU does is certain, be there a release or not: what was seen cannot come later (Coherence).
     """
-    if after.grain is None or not is_atomic(before.place.instruction):
+    if after.grain is None or before.kind & (WRITES | STRONG) != WRITES | STRONG:
         return False
     return any(one.asks and one.group == after.group and one.unordered(after, where, clocks) is None
                for one in present[present.index(before) + 1:])
@@ -146,7 +147,7 @@ class Access:
     group: the serial number of the clocks of those who run at the same time; warp: its number in them; epoch: None while a
     cp.async is under way, then that of its wait; met: the epochs before which all was ordered when it was issued. covering:
     once its CTA has ended, the releases that cover it (see `ended`); own: of atomics, the releases that they were: (lane,
-    counter, number) each; asks: whether it is an atomic whose value says what others have done.
+    counter, number) each; asks: whether it is an atomic or strong load whose value says what others have done.
     """
 
     __slots__ = ("place", "group", "warp", "epoch", "met", "rows", "unit", "lanes", "kind", "allocation", "copies", "agent",
@@ -161,7 +162,7 @@ class Access:
         self.copies, self.agent, self.number, self.stored, self.covering = copies, agent, None, stored, None
         self.grain, self.own = grain, ()
         self.reach, self.home = warp.reach, home_of(warp.cta) if warp.cta.launch.narrow else None
-        self.width, self.asks = width, is_atomic(place.instruction) and asks(warp)
+        self.width, self.asks = width, bool(kind & STRONG) and asks(warp)
 
     def ended(self, released):
         """The releases that cover what it does, when its CTA has ended: (lane, counter, number), int [n] each.

@@ -42,7 +42,7 @@ class SharedShadow(EngineShadow):
         self._stores = {}                                # serial -> Touch: all, where elements are declared
         self._unwritten = {}                             # serial -> (Touch, bytes, lanes): reads of what nobody wrote yet
         self._updated, self._forms = False, set()        # whether there have been atomics since the floor; see `_look`
-        self._asking = {}                                # byte -> Touch: the last atomic since the floor that `asks`
+        self._asking = {}                                # byte -> Touch: the last one since the floor that `asks`
         self._first = {}                                 # pair of places -> whether the later one comes first in the program
         self.serial, self._floor = 0, 1
         self._exchanged = [0] * len(clocks.epochs)       # per warp: all its lanes have exchanged values behind what has this
@@ -64,6 +64,8 @@ class SharedShadow(EngineShadow):
         self._check_reductions("early read", touch)
         if touch.strong:
             self._forms.add((touch.reach, touch.width))
+            if asks(touch.warp):
+                self._asking |= dict.fromkeys(touch.addresses().reshape(-1).tolist(), touch)
         if self._updated and not self._meets_updates(touch):
             self._check_updates(touch, stamps, "reads")
         if touch.marks is not None:
@@ -112,8 +114,6 @@ class SharedShadow(EngineShadow):
         """
         touch.strong = True
         self._look(touch)
-        if asks(touch.warp):
-            self._asking |= dict.fromkeys(touch.addresses().reshape(-1).tolist(), touch)
         self._update(touch)
 
     def _update(self, touch):
@@ -339,7 +339,8 @@ class SharedShadow(EngineShadow):
                 self._in_flight("early read" if does == "reads" else "write in flight", before, after, where)
             return not where.any()
         unordered = self._unordered(before, after, where)
-        if unordered is None or self._counted(before, after, *unordered):
+        wrote = before.strong and (did == "writes" or is_atomic(before.instruction))
+        if unordered is None or wrote and self._counted(before, after, *unordered):
             return True
         bytes, lanes, mine = unordered
         if before.warp is after.warp and (did, does) == ("reads", "writes") and before.site in answered_by(after.warp) and (
@@ -356,7 +357,7 @@ class SharedShadow(EngineShadow):
 
     def _counted(self, before, after, bytes, lanes, mine):
         """As of `global_access`, of bytes that nothing else orders."""
-        if after.same is None or not is_atomic(before.instruction):
+        if after.same is None:
             return False
         last, where = {self._asking.get(byte) for byte in bytes.tolist()}, after.overlap(before)
         return None not in last and all(before.serial < one.serial and self._unordered(one, after, where) is None

@@ -59,7 +59,8 @@ def is_cached(instruction):
 
 
 def asks(warp):
-    """Whether what a warp does is an atomic whose value says what others have done: see `passes.atomic_values` of PTX."""
+    """Whether what a warp does is an atomic or a load whose value says what others have done: see `passes.atomic_values` and
+    `passes.waits` of PTX."""
     return getattr(warp.doing, "waits", False)
 
 
