@@ -202,6 +202,23 @@ def test_a_wmma_product_of_small_integers_is_exact(product):
     assert (matrix(fragments["D"], out) == (small["A"] @ small["B"] + small["C"])).all()
 
 
+def test_a_wmma_product_of_tf32_rounds_after_half_of_its_depth():
+    shape, generator = "m16n16k8", np.random.default_rng(6)
+    fragments = {x: fragment(f"wmma.{shape}.{dtype}.row", operand) for x, dtype, operand in
+                 (("A", "tf32", "load.a"), ("B", "tf32", "load.b"), ("C", "f32", "load.c"), ("D", "f32", "store.d"))}
+    given, text = {x: random_registers(fragments[x], generator) for x in "ABC"}, Text()
+    groups = [text.load(x, fragments[x].registers, TYPES[fragments[x].dtype].register) for x in "ABC"]
+    d = text.group("D", fragments["D"].registers, "f32")
+    text.add(f"wmma.mma.sync.aligned.row.row.{shape}.f32.tf32.tf32.f32 {d}, {', '.join(groups)};")
+    text.store("D", fragments["D"].registers, "f32")
+    out = np.zeros_like(given["C"])
+    text.entry().run(1, 32, *given.values(), out)
+    a, b, c = (matrix(fragments[x], given[x]) for x in "ABC")
+    for half in (slice(4), slice(4, 8)):
+        c = np.hstack([mma("m16n8k4.f32.tf32.tf32.f32", a[:, half], b[half, i:i + 8], c[:, i:i + 8]) for i in (0, 8)])
+    assert matrix(fragments["D"], out).tobytes() == c.tobytes()
+
+
 def registers_of(f, values):
     """Registers [n, 32] of a fragment for a matrix of small integers."""
     bits, at = TYPES[f.dtype].bits, f.coordinates()

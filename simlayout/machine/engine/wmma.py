@@ -8,6 +8,7 @@ side by side, at most two elements.
 
 import re
 from functools import lru_cache
+from itertools import chain
 
 import numpy as np
 
@@ -32,7 +33,8 @@ def product(shape, a_layout, b_layout, types, suffix=""):
     """What wmma.mma makes of registers, as `matrices.mma` of another name does.
 
     types: those of D, A, B and C; suffix: ".satfinite", ".xor.popc" or ".and.popc". On sm_90 it is one mma, or two that
-    share an operand. Raises InstructionError for what there is not.
+    share an operand, of tf32 each in two steps of half the depth, of which the second adds to what the first has rounded
+    (ptxas 13.0: HMMA.1684). Raises InstructionError for what there is not.
     """
     d, a, b, c = types
     m, n, k = (int(size) for size in re.fullmatch(r"m(\d+)n(\d+)k(\d+)", shape).groups())
@@ -41,15 +43,20 @@ def product(shape, a_layout, b_layout, types, suffix=""):
     if c != d:
         raise InstructionError(f"wmma.mma of {c} into {d}: how that is rounded is not known: use one type")
     first, second, at = (b, a, 1) if (m, n) == (8, 32) else (a, b, 0)      # D' = B' A' where only that has the shape
-    multiply = mma(f"m{8 if m == n == 8 else 16}n8k{k}.{d}.{first}.{second}.{c}{suffix}")
+    steps = 2 if a == "tf32" else 1
+    multiply = mma(f"m{8 if m == n == 8 else 16}n8k{k // steps}.{d}.{first}.{second}.{c}{suffix}")
     given = [f.registers for f in matrices[:3]]
     taken = [f.registers // f.copies for f in matrices[:3]]
     halves = {(16, 16): (1, 2), (32, 8): (2, 1), (8, 32): (2, 1), (8, 8): (1, 1)}[m, n]
 
     def multiplied(*registers):
         left, right, c = (registers[sum(given[:i]):sum(given[:i]) + taken[i]] for i in (at, 1 - at, 2))
-        pieces = zip(_cut(left, halves[0]) * halves[1], _cut(right, halves[1]) * halves[0], _cut(c, max(halves)))
-        return [register for a, b, c in pieces for register in multiply(*a, *b, *c)]
+        pieces, made = zip(_cut(left, halves[0]) * halves[1], _cut(right, halves[1]) * halves[0], _cut(c, max(halves))), []
+        for a, b, total in pieces:
+            for step in zip(_cut(a, steps), _cut(b, steps)):
+                total = multiply(*chain(*step), *total)
+            made += total
+        return made
 
     multiplied.registers = matrices[3].registers, *given
     return multiplied
