@@ -14,7 +14,7 @@ from simlayout.machine.ptx.passes.alike import Alike
 from simlayout.machine.ptx.passes.known import Known
 from simlayout.machine.ptx.passes.redundant import redundant_accesses
 
-HEAD = """.reg .b32 %x<20>; .reg .b16 %h<9>; .shared .align 16 .b8 s[8192];
+HEAD = """.reg .b32 %x<20>, %y<12>, %z<12>; .reg .b16 %h<9>; .shared .align 16 .b8 s[8192];
 ld.param.u64 %rd1, [kernel_param_0]; ld.param.u32 %r8, [kernel_param_1]; mov.u32 %r1, %tid.x; mov.u32 %r2, s;
 shl.b32 %r3, %r1, 4; add.u32 %r4, %r2, %r3; mul.wide.u32 %rd2, %r1, 4; add.s64 %rd3, %rd1, %rd2;
 ld.global.u32 %r5, [%rd3]; ld.global.u32 %r6, [%rd3+128]; mov.u32 %r7, 1; setp.gt.u32 %p1, %r1, 15;
@@ -30,6 +30,7 @@ X = "mov.u32 %x1, %r6; "
 WORK = "div.u32 %x1, %r6, %r5; st.global.u32 [%rd3+256], %x1; "
 TO_MEET = X + "@%p1 bra MEET; "
 ROUND = '.pragma "nounroll"; '
+ANEW = "shl.b32 %x7, %r1, 4; add.u32 %x8, %x7, %r2; "    # %r4 again, as a compiler makes it in another block
 LOOP = "mov.u32 %x9, 0; AGAIN: " + ROUND
 NEXT = "add.u32 %x9, %x9, 1; setp.lt.u32 %p2, %x9, %r8; @%p2 bra AGAIN; "
 SHUFFLE = "shfl.sync.bfly.b32 %x1, %r5, 1, 31, -1; "
@@ -140,6 +141,17 @@ CASES = {
        "ld.shared.u32 %r7, [s]; MEET: ": (1, 2) for exchange in (
         "redux.sync.add.s32 %x1, %r5", "vote.sync.ballot.b32 %x1, %p1", "match.any.sync.b32 %x1, %r5",
         "elect.sync %x1|%p2")},
+    **{X + first + WORK + ANEW + again.replace("%r4", "%x8"): counts for first, again, counts in (
+        (LD, LD_AGAIN, (1, 0)), (ST, LD_STORED, (0, 1)), (ST, ST_AGAIN + READ, (1, 1)),
+        (LD, LD_AGAIN.replace("%r4", "%r4+4"), (1, 0)))},
+    X + LD + "bar.sync 0; " + ANEW + LD_AGAIN.replace("%r4", "%x8"): (2, 0),
+    LD + TO_MEET + WORK + "MEET: " + ANEW + LD_AGAIN.replace("%r4", "%x8"): (1, 0),
+    X + LD + ANEW + "mov.u32 %x7, 64; add.u32 %x8, %x7, %r2; " + LD_AGAIN.replace("%r4", "%x8"): (2, 0),
+    LD + X + LOOP + ANEW + LD_AGAIN.replace("%r4", "%x8") + "st.global.u32 [%rd3+256], %r7; " + NEXT: (1, 0),
+    **{X + f"{one} %x5, {of}; shl.b32 %x6, %x5, 4; add.u32 %x12, %r2, %x6; " + LD.replace("%r4", "%x12")
+       + f"{one} %x10, {of}; shl.b32 %x11, %x10, 4; add.u32 %x13, %r2, %x11; " + LD_AGAIN.replace("%r4", "%x13"): counts
+       for one, of, counts in (("mov.u32", "%ctaid.x", (1, 0)), ("ld.param.u32", "[kernel_param_1]", (1, 0)),
+                               ("mov.u32", "%clock", (2, 0)))},
     "setp.gt.u32 %p3, %r1, 40; @%p3 bra OUT; " + ST + SHUFFLE + ST_AGAIN + READ + TAIL + " OUT: ret; ": (1, 1),
 }
 """Lines of PTX -> (loads, stores) of shared memory in the SASS; each is executed once."""
@@ -186,8 +198,10 @@ def some(random):
     made = "mov.u32 %x1, %r6; mov.u32 %x2, %r5; mov.u32 %x3, %r8; "
     for part in range(random.randint(4, 12)):
         at, x = 512 * random.randrange(3), random.randint(1, 3)
-        store = f"st.shared.u32 [%r4+{at}], %x{x}; "
-        load = f"ld.shared.u32 %x{x}, [%r4+{at}]; mad.lo.u32 %r7, %r7, %x{x}, 7; "
+        anew = ANEW.replace("%x7", f"%y{part}").replace("%x8", f"%z{part}")
+        anew, base = random.choice(((anew, f"%z{part}"), ("", "%r4")))
+        store = f"{anew}st.shared.u32 [{base}+{at}], %x{x}; "
+        load = f"{anew}ld.shared.u32 %x{x}, [{base}+{at}]; mad.lo.u32 %r7, %r7, %x{x}, 7; "
         made += random.choice((store,) * 4 + (load,) * 5 + (f"shfl.sync.bfly.b32 %x{x}, %r7, 1, 31, -1; ", "bar.sync 0; ",
                                                             WAY.format(part)))
     return made + "mad.lo.u32 %r7, %x1, %x2, %r7; add.u32 %r7, %r7, %x3; "

@@ -19,6 +19,10 @@ _UNIFORM = ("%ctaid", "%nctaid", "%ntid", "%cluster", "%nsmid", "%gridid")
 """How the names of special registers begin that all lanes of a warp share."""
 _ROUNDS = {"add", "sub", "fma", "mul", "div", "max", "min", "sqrt", "rsqrt", "rcp", "ex2", "lg2", "neg", "abs", "cvt"}
 _FLOATS = {"f16", "f16x2", "bf16", "bf16x2", "f32", "f64"}
+_FIXED = (*_UNIFORM, "%tid", "%laneid")
+"""How the names of special registers begin that stay what they are."""
+_EITHER_WAY = {"add", "mul", "and", "or", "xor"}
+"""Opcodes whose first two operands may change places."""
 _DEEPEST = 100
 """Definitions that are followed from one operand to the next."""
 
@@ -43,6 +47,7 @@ class Known:
 
     def __init__(self, function):
         self._body, self._returns = instructions(function.body), function.returns
+        self._given = {one.name for one in function.parameters}
         self._bits: dict[str, int] = {}                  # by register, as `_of_definition` keeps them
         self._uniform: dict[str, bool] = {}
         self._rounded: dict[str, str | None] = {}
@@ -172,8 +177,43 @@ class Known:
         return syntax.Address(base, offset)
 
     def steady_place(self, address: syntax.Address) -> syntax.Address:
-        """As `place`, but not by registers that may have changed since the base was made of them."""
-        return self.place(address, self._changing)
+        """As `place`, but not by registers that may have changed since the base was made of them; of bases that ptxas knows
+        to be one number the first: a compiler makes `s + 16 * tid` anew in a later block.
+
+        >>> from simlayout.machine.ptx.parser.grammar import parse
+        >>> text = ".version 9.0\\n.target sm_90\\n.address_size 64\\n.entry f() { .reg .b32 %r<9>; mov.u32 %r1, %tid.x;"
+        >>> text += "shl.b32 %r2, %r1, 4; shl.b32 %r3, %r1, 4; ld.shared.b32 %r4, [%r3+8]; ret; }"
+        >>> function = parse(text).functions["f"]
+        >>> Known(function).steady_place(function.body[3].operands[1])
+        Address(base=Register(name='%r2', type='b32'), offset=8)
+        """
+        found = self.place(address, self._changing)
+        first = self._first.get(getattr(found.base, "name", ""))
+        return syntax.Address(first, found.offset) if first is not None else found
+
+    @cached_property
+    def _first(self):
+        """{register: the first that is made likewise}, of those made of what stays the same for a thread."""
+        firsts: dict[tuple, syntax.Register] = {}
+        found: dict[str, syntax.Register] = {}
+        for one in self._body:
+            to, *sources = one.operands or (None,)
+            if self.made(to) is not one or one.opcode not in _MOVES | {"ld"}:
+                continue
+            of = [found.get(source.name) if isinstance(source, syntax.Register) else source if self._stays(source) else None
+                  for source in sources]
+            if None not in of:
+                swapped = sorted(of[:2], key=str) + of[2:] if one.opcode in _EITHER_WAY else of
+                found[to.name] = firsts.setdefault((one.opcode, one.modifiers, *swapped), to)
+        return found
+
+    def _stays(self, operand):
+        """Whether an operand that is no register is the same for a thread wherever it is read."""
+        if isinstance(operand, syntax.Special):
+            return operand.name.startswith(_FIXED)
+        if isinstance(operand, syntax.Address):
+            return getattr(operand.base, "name", "") in self._given
+        return isinstance(operand, syntax.Integer | syntax.Symbol)
 
     def where(self, address: syntax.Address) -> tuple[str, int]:
         """The `steady_place` of an address: (name of a register or a variable, "" if it is a number; bytes from there)."""
