@@ -204,6 +204,7 @@ class Recorder:
         self.arch, self.contended = arch, False          # whether a warp's shared memory is other warps' too
         self.unsure = set()                              # sites of what the hardware may execute more or less often
         self.came = {}                                   # (index of a CTA or None, address) -> whose atomic came last
+        self.added = {}                                  # the same place -> the last atomic that has added floats there
         self.executed = defaultdict(int)                 # (file, line) -> executions by warps
         self._buffers, self._notes = {}, Counter()
         self._counts = {}                                # (instruction, file, line) -> what `count` noted
@@ -259,6 +260,10 @@ class Recorder:
     def note_once(self, site, text):
         """Notes a sentence about a (file, line), however often it is true."""
         self._notes[site, text] = 1
+
+    def has_noted(self, site, text):
+        """Whether a sentence about a (file, line) is noted."""
+        return (site, text) in self._notes
 
     def trace(self, hazards=(), ptx=()):
         """The Trace of everything noted so far, with these Hazards and SourceLines of PTX."""

@@ -10,7 +10,7 @@ from simlayout.machine.engine.global_memory import GlobalPointer
 from simlayout.machine.hazards.kinds import hazard
 from simlayout.machine.hazards.touches import WEAK
 from simlayout.machine.hazards.units import in_shared
-from simlayout.machine.ptx.memory import half_words
+from simlayout.machine.ptx.memory import half_words, sums
 from simlayout.machine.ptx.memory.local import PLAIN
 from simlayout.machine.ptx.memory.space import LOCAL, PARAMETERS, RANK, SHARED, WINDOW, in_window
 from simlayout.machine.ptx.memory.updates import SharedCells, one_by_one
@@ -30,9 +30,9 @@ class MemoryTwins:
         `ordering`."""
         if self.cta.shadow is not None:
             for lane in np.flatnonzero(self.active).tolist():
-                access(self._place_of(space, int(addresses[lane])), lane)
+                access(self.place_of(space, int(addresses[lane])), lane)
 
-    def _place_of(self, space, address):
+    def place_of(self, space, address):
         """What an address is called among the Counters of a launch."""
         if space != "shared" and not (not space and SHARED <= address < SHARED + WINDOW):
             return address
@@ -41,7 +41,7 @@ class MemoryTwins:
         return (ctas[rank - 1] if 0 < rank <= len(ctas) else self.cta).first, at      # nobody's is out of bounds
 
     def bytes_at(self, address, nbytes):
-        """(bytes, how they are told) of nbytes at what `_place_of` calls an address."""
+        """(bytes, how they are told) of nbytes at what `place_of` calls an address."""
         if isinstance(address, tuple):
             return address[1] + np.arange(nbytes), in_shared
         one = np.arange(LANES) == 0
@@ -335,6 +335,8 @@ class MemoryTwins:
         lanes, cells = np.flatnonzero(self.active), SharedCells(shared, rows, update.bytes)
         for now, before, after in one_by_one(cells, rows, lanes, update, update, values, held):
             self._updated("shared", where, now, before, after, order)
+            if update.rounds:
+                sums.told_of(self, "shared", where, now, before, after, values, update)
 
     def _global_atomic(self, addresses, update, values, held, order):
         self._asks("atom", addresses, self.active, update.bytes)
@@ -346,11 +348,13 @@ class MemoryTwins:
             cells, places = pointer.cells(lanes, update.bytes), pointer.offset[which]
             for now, before, after in one_by_one(cells, places, which, update, update.in_l2, values, held):
                 self._updated("global", addresses, now, before, after, order, access)
+                if update.rounds:
+                    sums.told_of(self, "global", addresses, now, before, after, values, update.in_l2)
 
     def _updated(self, space, addresses, lanes, found, left, order, access=None):
         if self.cta.shadow is not None and not self.orders_nothing(order):
             for lane, before, after in zip(lanes.tolist(), found, left):
-                place = self._place_of(space, int(addresses[lane]))
+                place = self.place_of(space, int(addresses[lane]))
                 self.strong_update(place, lane, before.tobytes(), after.tobytes(), order, access)
 
 

@@ -147,7 +147,7 @@ def _merged(instruction, operation, type, target, operands, names):
 
 class Update:
     """What an atomic makes of the bits at an address. count: elements of a vector, or halves of a .b128; bytes: of all of
-    them; merged: see `_merged`; scans: whether `scan` has it.
+    them; merged: see `_merged`; scans: whether `scan` has it; rounds: whether it adds floats.
 
     Called, it is that of shared memory, where ptxas makes a loop of floating-point addition: `add operand, held`, of which
     held's NaN passes on. `in_l2` is that of global memory, where the L2 cache adds: f32 with .ftz, f64 with NaN as they are
@@ -165,7 +165,9 @@ class Update:
             type, bits, self.count = "b64", 64, 2
         self.bytes, self.dtype = self.size * count, np.dtype(f"u{bits // 8}")
         self._function = OPERATIONS[operation]
-        if type in ("f16", "bf16", "f16x2", "bf16x2", "f32", "f64") and operation in ("add", "min", "max"):
+        floats = type in ("f16", "bf16", "f16x2", "bf16x2", "f32", "f64")
+        self.rounds = floats and operation == "add"
+        if floats and operation in ("add", "min", "max"):
             modifiers = ("rn", type) if operation == "add" else (type,)
             function = lane_op(operation, modifiers).function
             self._function = lambda held, b, c: function(b, held)
