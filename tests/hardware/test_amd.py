@@ -267,6 +267,6 @@ def test_programs_for_nvidias_chips_are_not_run_as_on_amds():
     from simlayout.machine.engine.launch import _check_shared
     from simlayout.programs.attributes import board_name
 
-    for ask in (lambda: board_name("gfx942"), lambda: _check_shared(0, "gfx942")):
+    for ask in (lambda: board_name("gfx942"), lambda: _check_shared(0, 0, "gfx942")):
         with pytest.raises(InstructionError, match="gfx942 is a chip of AMD's"):
             ask()
