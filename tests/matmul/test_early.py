@@ -104,10 +104,10 @@ def test_what_is_chosen_says_whether_the_next_may_begin_early_and_groups_never_d
     assert choose(Wanted(128, 128, 128, types=("e4m3", "e4m3"), out="bf16"), H200).early
 
 
-@pytest.mark.parametrize("gpu, most", [("h100", 1.0075), ("h200", 1.004)])
-def test_by_the_rule_products_in_a_row_take_as_long_as_the_better_way_but_for_a_percent(gpu, most):
+@pytest.mark.parametrize("gpu", ["h100", "h200"])
+def test_by_the_rule_products_in_a_row_take_as_long_as_the_better_way_but_for_a_percent(gpu):
     costs = [one.cost for one in held(gpu)]
-    assert geometric_mean(costs) < most and max(costs) < 1.2
+    assert geometric_mean(costs) < 1.006 and max(costs) < 1.2
     if_all, if_none = (geometric_mean(way(one) / min(one.late, one.early) for one in held(gpu))
                        for way in (lambda one: one.early, lambda one: one.late))
     assert 1.5 * (geometric_mean(costs) - 1) < if_all - 1 and if_none > 1.05
