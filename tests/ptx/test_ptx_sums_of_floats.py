@@ -20,7 +20,7 @@ START, BY_WARP = np.float32(2**24), (1, 2)
 
 
 def notes(add, by_lane, threads=64, grid=1, start=START, hazards="raise", before=""):
-    start, by_lane = np.array([start]), np.asarray(by_lane)
+    start, by_lane = np.atleast_1d(start).copy(), np.asarray(by_lane)
     entry = sl.ptx.load(module(BODY.replace("{add}", add), ["u64", "u64", "u32"], before=before)).entry()
     return entry.run(grid, threads, start, by_lane, int(START.view(np.uint32)), hazards=hazards).notes
 
@@ -42,6 +42,26 @@ def test_sums_of_halves_are_looked_at_too():
     by_lane = of_warps(1, 2, type=np.float16).astype(np.float16).view(np.uint16).astype(np.uint32)
     note, = notes("@!%p1 red.global.add.noftz.f16 [%rd1], %rs1;", by_lane, start=np.float16(2**11))
     assert IN_ANY_ORDER in note
+
+
+def test_each_element_of_a_vector_is_a_place_of_its_own():
+    one_at_a_time = "".join(f"@!%p{1 + i} red.global.add.{what};" for i, what in enumerate(
+        ("v4.f32 [%rd1], {%f2, %f2, %f1, %f2}", "f32 [%rd1+8], %f1"), 2))
+    body = "mov.f32 %f2, 0f00000000; setp.ne.u32 %p3, %r1, 0; setp.ne.u32 %p4, %r1, 32; " + one_at_a_time
+    start = np.full(4, START)
+    entry = sl.ptx.load(module(BODY.replace("{add}", body), ["u64", "u64", "u32"])).entry()
+    note, = entry.run(1, 64, start, of_warps(*BY_WARP), 0).notes
+    assert IN_ANY_ORDER in note
+
+
+@pytest.mark.parametrize("many", [2, 3000])
+def test_many_are_looked_at_as_few_are(many):
+    for odd, noted in ((0, 0), (1, 1)):
+        by_lane = np.ones(32 * many, np.float32)
+        by_lane[-1] += odd
+        made = notes("shl.b32 %r7, %r7, 2; cvt.u64.u32 %rd4, %r7; add.u64 %rd1, %rd1, %rd4; red.global.add.f32 [%rd1], %f1;",
+                     by_lane, threads=32, grid=many, start=np.full(32, START))
+        assert len(made) == noted
 
 
 def test_ctas_add_in_any_order_whatever_barriers_they_have():

@@ -204,7 +204,7 @@ class Recorder:
         self.arch, self.contended = arch, False          # whether a warp's shared memory is other warps' too
         self.unsure = set()                              # sites of what the hardware may execute more or less often
         self.came = {}                                   # (index of a CTA or None, address) -> whose atomic came last
-        self.added = {}                                  # the same place -> the last atomic that has added floats there
+        self.sums = None                                 # looks at atomics that add floats, where somebody does
         self.executed = defaultdict(int)                 # (file, line) -> executions by warps
         self._buffers, self._notes = {}, Counter()
         self._counts = {}                                # (instruction, file, line) -> what `count` noted
@@ -267,6 +267,8 @@ class Recorder:
 
     def trace(self, hazards=(), ptx=()):
         """The Trace of everything noted so far, with these Hazards and SourceLines of PTX."""
+        if self.sums is not None:
+            self.sums.look()
         counts = list(self._counts.values())
         for (instruction, access, site, _), b in self._buffers.items():
             b.flush()

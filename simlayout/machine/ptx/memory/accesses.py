@@ -10,9 +10,10 @@ from simlayout.machine.engine.global_memory import GlobalPointer
 from simlayout.machine.hazards.kinds import hazard
 from simlayout.machine.hazards.touches import WEAK
 from simlayout.machine.hazards.units import in_shared
-from simlayout.machine.ptx.memory import half_words, sums
+from simlayout.machine.ptx.memory import half_words
 from simlayout.machine.ptx.memory.local import PLAIN
 from simlayout.machine.ptx.memory.space import LOCAL, PARAMETERS, RANK, SHARED, WINDOW, in_window
+from simlayout.machine.ptx.memory.sums import Sums
 from simlayout.machine.ptx.memory.updates import SharedCells, one_by_one
 
 IN_TURN = "atomic to which warps, or arms of a branch, come in any order, on which depends what threads do at"
@@ -333,10 +334,8 @@ class MemoryTwins:
     def update_shared(self, shared, where, rows, update, values, held, order):
         """Atomics of the active lanes on rows of a SharedMemory, one after another; where: the same in the window."""
         lanes, cells = np.flatnonzero(self.active), SharedCells(shared, rows, update.bytes)
-        for now, before, after in one_by_one(cells, rows, lanes, update, update, values, held):
-            self._updated("shared", where, now, before, after, order)
-            if update.rounds:
-                sums.told_of(self, "shared", where, now, before, after, values, update)
+        made = one_by_one(cells, rows, lanes, update, update, values, held)
+        self._updated_in_parts("shared", where, update, update, values, made, order)
 
     def _global_atomic(self, addresses, update, values, held, order):
         self._asks("atom", addresses, self.active, update.bytes)
@@ -346,10 +345,19 @@ class MemoryTwins:
                 self.cta.launch.doubts.update_global(self, addresses.view(np.int64), lanes, update.bytes)
             access = pointer.update(lanes, update.bytes, self.value_bytes(update.bytes))
             cells, places = pointer.cells(lanes, update.bytes), pointer.offset[which]
-            for now, before, after in one_by_one(cells, places, which, update, update.in_l2, values, held):
-                self._updated("global", addresses, now, before, after, order, access)
-                if update.rounds:
-                    sums.told_of(self, "global", addresses, now, before, after, values, update.in_l2)
+            made = one_by_one(cells, places, which, update, update.in_l2, values, held)
+            self._updated_in_parts("global", addresses, update, update.in_l2, values, made, order, access)
+
+    def _updated_in_parts(self, space, addresses, update, function, values, parts, order, access=None):
+        """Has an atomic made, in parts as of `one_by_one`, and tells of each what looks at it. function: the update, or its
+        `in_l2`."""
+        recorder, done = self.cta.launch.recorder, []
+        for part in parts:
+            self._updated(space, addresses, *part, order, access)
+            done.append(part)
+        if update.rounds and self.cta.launch.log is not None:
+            recorder.sums = recorder.sums or Sums(recorder)
+            recorder.sums.added(self, space, addresses, values[0], function, *map(np.concatenate, zip(*done)))
 
     def _updated(self, space, addresses, lanes, found, left, order, access=None):
         if self.cta.shadow is not None and not self.orders_nothing(order):
