@@ -41,7 +41,7 @@ records, by at most 2.3 percent, so that there are none."""
 PINGPONG = ((64, 1, columns(64, 128), MANY), (64, 1, columns(136, 256), DOWN), (128, 2, columns(64, 152), MANY),
             (128, 2, columns(160, 184), DOWN), (128, 2, (192,), FEW), (128, 2, columns(176, 192), MANY[-2:]))
 """The same of the tiles that consumers multiply in turns. 128 x 176 to 192 in clusters of eight were faster than all others
-at 20 of 24 products whose K is an odd multiple of 8 from 208 to 488, by up to 12 percent, and at 12 of 107 with another K,
+at 20 of 24 products whose K is an odd multiple of 8 from 208 to 488, by up to 13 percent, and at 12 of 107 with another K,
 by at most 3 (`tests/data/h200_multicast_row.json.xz`). Where rows of A and B start off sectors, L2 serves few neighbours
 together: those of a cluster share what TMA loads."""
 
@@ -92,8 +92,8 @@ twelve others up to K = 152, 0.98 to 1.06 from 184 to 216, where C is of 96 to 3
 SECTORS_STORED = 2000
 """Bytes of C per nanosecond that are stored by sectors, about: 1490 to 2510 on an H100, 1420 to 2890 on an H200, the fewer
 the deeper a product is. Otherwise DRAM reads what it writes, and half of its bandwidth is left, 1676 and 2407. What is
-likeliest of all others took 0.88 of the time by sectors at 43 products in a row on an H200 (geometric mean; 0.78 to 1.05),
-and 0.91 at 29 alone (0.79 to 1.09): tests/data/h200_sectors_row.json.xz, h200_sectors_alone.json.xz."""
+chosen of three or four others took 0.88 of the time by sectors at 43 products in a row on an H200 (geometric mean; 0.78 to
+1.05), and 0.90 at 29 alone (0.79 to 1.05): tests/data/h200_sectors_row.json.xz, h200_sectors_alone.json.xz."""
 
 
 def off_sectors(wanted, gpu):
