@@ -65,8 +65,8 @@ def test_a_quotient_is_fused_with_a_sum_where_ptxas_does_it(tmp_path):
 @st.composite
 def straight_code(draw):
     """(a body of products, sums and quotients, the registers to store); no sum is there twice, which ptxas computes once,
-    for which the reciprocal of a reciprocal is what it was."""
-    ftz, lines, used, sums = draw(st.sampled_from(["", ".ftz"])), [], set(), set()
+    for which the reciprocal of a reciprocal is what it was; nor is one of two equal products, of which it knows the same."""
+    ftz, lines, used, sums, products = draw(st.sampled_from(["", ".ftz"])), [], set(), set(), {}
     value, inverse = list(range(8)), {}                  # number of each register's value; of a reciprocal -> of what
     for target in range(8, 8 + draw(st.integers(3, 9))):
         opcode = draw(st.sampled_from(["mul", "add", "sub", "add", "div.full", "div.approx", "rcp.approx"]))
@@ -76,6 +76,8 @@ def straight_code(draw):
         value.append(target if opcode != "rcp.approx" else inverse.get(of_x, target))
         if opcode == "rcp.approx":
             inverse.setdefault(value[target], of_x)
+        if opcode == "mul":
+            value[target] = products.setdefault(frozenset((of_x, of_y)), target)
         if opcode.startswith("div"):
             operands[draw(st.integers(0, 1))] = draw(st.sampled_from([f"%f{x}", THREE]))
         elif opcode[3:]:
