@@ -282,6 +282,24 @@ def recorded(variant):
     return rows, variant["of no access"]
 
 
+def options_of(parser, arguments):
+    """What the arguments of a command say that runs itself under ncu, and keeps what that wrote where --keep says."""
+    parser.add_argument("--keep", type=Path, help="keep the machine code, ncu's report and its pages in this folder")
+    parser.add_argument("--launch", type=Path, help=argparse.SUPPRESS)
+    return parser.parse_args(arguments)
+
+
+def tell(results, line):
+    """Prints line(label, its verdict, result) for each of some results, and the sum; returns how many counts differ."""
+    checked, wrong = 0, 0
+    for label, *result in results:
+        more = verdict(*result[:2])
+        print(line(label, more, result))
+        checked, wrong = checked + more[0], wrong + more[1]
+    print(f"{checked} counts checked, {wrong} wrong")
+    return wrong
+
+
 def main(arguments=None):
     """Prints the comparison, each count as predicted and as measured; exit status 1 if a known one differs."""
     parser = recording_parser_of("cuda_kernels.conformance.gemms.counts", __doc__)
@@ -289,20 +307,13 @@ def main(arguments=None):
         parser.add_argument(f"-{name}", type=int, default=size)
     parser.add_argument("--kernels", nargs="+", default=[],
                         help="kernel names, or ladder for its rungs (default: all kernels)")
-    parser.add_argument("--keep", type=Path, help="keep the machine code, ncu's report and its pages in this folder")
-    parser.add_argument("--launch", type=Path, help=argparse.SUPPRESS)
-    options = parser.parse_args(arguments)
+    options = options_of(parser, arguments)
     if options.launch:
         launch_all(options.launch)
         return 0
     problem = [options.M, options.N, options.K]
     results = measure(options.kernels, problem, options.keep)
-    checked, wrong = 0, 0
-    for label, *result in results:
-        print(label, table(*result), sep="\n")
-        more = verdict(*result[:2])
-        checked, wrong = checked + more[0], wrong + more[1]
-    print(f"{checked} counts checked, {wrong} wrong")
+    wrong = tell(results, lambda label, _, result: f"{label}\n{table(*result)}")
     if options.json:
         head = where_and_when("cuda_kernels.conformance.gemms.counts", arguments)
         head |= {"problem": problem, "ncu": ncu.version()}

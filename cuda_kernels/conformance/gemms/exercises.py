@@ -8,13 +8,11 @@ whose results are exact, checks these, and compares every count of every access:
 Every other practical exercise stores by stmatrix, which needs an sm_90.
 """
 
-import argparse
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 
@@ -22,7 +20,7 @@ from cuda_kernels.bench.command import ended_by, recording_parser_of, where_and_
 from cuda_kernels.build.assembler import program
 from cuda_kernels.build.compile import ptx
 from cuda_kernels.conformance import ncu
-from cuda_kernels.conformance.gemms.counts import build_all, evaluate, profile, record, table, this_arch, verdict
+from cuda_kernels.conformance.gemms.counts import build_all, evaluate, options_of, profile, record, table, tell, this_arch
 from cuda_kernels.conformance.gemms.cute import matrices as small_matrices
 from cuda_kernels.kernels.cute import CASES
 from cuda_kernels.kernels.practical import PROBLEMS, STORES, practical
@@ -155,24 +153,22 @@ def measure(families, keep=None):
     return [(one.label, *evaluate(one.kernel, one, *of_one)) for one, of_one in zip(chosen, profiled)]
 
 
+def _line(label, of, result):
+    checked, wrong = of
+    said = f"{wrong} of {checked} counts differ\n{table(*result)}" if wrong else f"all {checked} counts equal"
+    return f"{label}: {said}"
+
+
 def main(arguments=None):
     """Prints a line per exercise, and each count as predicted and as measured where one differs: exit status 1 then."""
     parser = recording_parser_of("cuda_kernels.conformance.gemms.exercises", __doc__)
     parser.add_argument("--only", nargs="+", choices=FAMILIES, default=list(FAMILIES), help="these families (default: all)")
-    parser.add_argument("--keep", type=Path, help="keep the machine code, ncu's report and its pages in this folder")
-    parser.add_argument("--launch", type=Path, help=argparse.SUPPRESS)
-    options = parser.parse_args(arguments)
+    options = options_of(parser, arguments)
     if options.launch:
         launch_all(options.launch)
         return 0
     results = measure(options.only, options.keep)
-    checked, wrong = 0, 0
-    for label, *result in results:
-        more = verdict(*result[:2])
-        print(f"{label}: " + (f"{more[1]} of {more[0]} counts differ\n{table(*result)}" if more[1] else
-                              f"all {more[0]} counts equal"))
-        checked, wrong = checked + more[0], wrong + more[1]
-    print(f"{checked} counts checked, {wrong} wrong")
+    wrong = tell(results, _line)
     if options.json:
         head = where_and_when("cuda_kernels.conformance.gemms.exercises", arguments)
         head |= {"power": POWER, "shape": ATOMS_SHAPE, "ncu": ncu.version()}

@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from simlayout.machine.hazards.kinds import calls_of
+
 IN_ANY_ORDER = "atomic that adds floats to which other warps add theirs, in any order, which decides how sums are rounded"
 _FEWEST, _MOST = 1 << 12, 1 << 17
 """Elements that are added until they are looked at: at first, and later, where no more than half as many places are kept."""
@@ -26,16 +28,14 @@ class Sums:
         """By some lanes of a warp, at the line of the kernel's own. addresses, values: of all lanes; made: as an Update;
         each: the lanes, int [n], what they found, and what they left, [n, count]."""
         lanes, found, left = each
-        site, caller = warp.doing.site, warp.doing.caller
-        while caller is not None:
-            *site, caller = caller
-        if self._recorder.has_noted(tuple(site), IN_ANY_ORDER):
+        site = (warp.doing.site, *calls_of(warp.doing.caller))[-1]
+        if self._recorder.has_noted(site, IN_ANY_ORDER):
             return
         places, homes, values = addresses[lanes], np.zeros(len(lanes), np.uint64), values[lanes]
         if space == "shared":
             homes, places = np.array([warp.place_of(space, one) for one in places.tolist()], np.uint64).T
             homes = homes + np.uint64(1)
-        numbers = (self._numbers.setdefault(one, len(self._numbers)) for one in (warp.cta.index, made, tuple(site)))
+        numbers = (self._numbers.setdefault(one, len(self._numbers)) for one in (warp.cta.index, made, site))
         same = found.itemsize, *numbers, warp.warp_index, warp.barriers_passed
         for i in range(found.shape[1]):                  # each element of a vector has its place
             self._parts.append((same, homes, places + np.uint64(i * found.itemsize), found[:, i], left[:, i], values[:, i]))
