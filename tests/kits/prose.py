@@ -1,13 +1,16 @@
 """What pages say, and records hold, for tests that compare both."""
 
 import json
+import lzma
 
 from places import DATA
 from texts import TEXTS
 
 
 def read(name):
-    return json.loads((DATA / name).read_text())
+    opened = lzma.open if name.endswith(".xz") else open
+    with opened(DATA / name, "rt") as file:
+        return json.load(file)
 
 
 def text_of(page):

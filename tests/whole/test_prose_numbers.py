@@ -58,6 +58,34 @@ def test_what_promotion_in_l2_is_worth():
          f"256 bytes took {min(far):.2f} to {max(far):.2f} of the time without")
 
 
+def test_what_power_does_to_products_in_a_row():
+    rows = read("h200_power.json")["rows"]
+    capped = [ways for (*_, K, _, _), ways in rows if K != 8064]
+    assert len(rows) == 11 and len(capped) == 10 and max(watts for *_, watts, _ in rows[4][1]) < 700 < rows[4][1][0][3]
+    watts, clocks = zip(*(one[2:] for ways in capped for one in ways))
+    slower = max(last / first for ways in capped for first, last, *_ in ways)
+    assert min(watts) > 700 and 1.15 < slower < 1.175
+    says("notes", f"drawn {min(watts):.0f} to {max(watts):.0f} W", f"{min(clocks) / 1e3:.2f} to {max(clocks) / 1e3:.2f} GHz")
+
+
+def test_what_cublas_requests_of_l2_with_the_same_tile():
+    rows = read("h200_beside_cublas.json.xz")["rows"]
+    same = [(mine[0] / theirs[0], mine[1] / theirs[1]) for *_, theirs, _, mine in rows if abs(mine[3] / theirs[3] - 1) < 1e-3]
+    faster = [names[0] for _, names, theirs, _, mine in rows if theirs[0] < 0.95 * mine[0]]
+    times, requests = zip(*same)
+    assert len(same) == 10
+    says("notes", f"{min(times):.2f} to {max(times):.2f} of its time", f"{min(requests):.2f} to {max(requests):.2f} times",
+         f"geometric means {geometric_mean(times):.2f} and {geometric_mean(requests):.2f}",
+         f"Of the {len(faster)} of {len(rows)} for which", f"{sum('288' in name for name in faster)} have tiles")
+
+
+def test_what_dealing_tiles_by_gpc_is_worth():
+    tried = [ways for *_, configs in read("h200_dealt.json.xz")["rows"] for _, ways in configs]
+    all_orders = geometric_mean(us / late for late_of, us_of, _ in tried for late, us in zip(late_of, us_of))
+    best = geometric_mean(min(dealt) / min(plain) for plain, dealt, _ in tried)
+    says("notes", f"{len(tried)} configurations took {all_orders:.3f} of the time", f"of each {best:.3f} (geometric means")
+
+
 def test_what_ctas_that_get_sms_as_they_come_free_cost():
     late, early = next(row[2][1:3] for row in read("h100_overlap.json")["rows"] if row[0][:3] == [577, 1024, 4096])
     says("notes", f"577 x 1024 x 4096 took {early:.1f} microseconds on an H100 so, and {late:.1f} where its CTAs came when")
