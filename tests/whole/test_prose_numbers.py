@@ -11,6 +11,7 @@ from cuda_kernels.bench import default_variants, record
 from cuda_kernels.bench import steps as ladder
 from cuda_kernels.lab import stalls
 from cuda_kernels.matmul.choose.figures import H200
+from cuda_kernels.matmul.choose.rates import RATES
 
 
 @pytest.mark.parametrize("page", ["README", "accuracy"])
@@ -70,13 +71,19 @@ def test_what_power_does_to_products_in_a_row():
 
 def test_what_cublas_requests_of_l2_with_the_same_tile():
     rows = read("h200_beside_cublas.json.xz")["rows"]
-    same = [(mine[0] / theirs[0], mine[1] / theirs[1]) for *_, theirs, _, mine in rows if abs(mine[3] / theirs[3] - 1) < 1e-3]
+    same = [(mine[0] / theirs[0], mine[1] / theirs[1]) for *_, theirs, _, mine in rows
+            if abs(mine[3] / theirs[3] - 1) < 1e-3]
     faster = [names[0] for _, names, theirs, _, mine in rows if theirs[0] < 0.95 * mine[0]]
     times, requests = zip(*same)
     assert len(same) == 10
     says("notes", f"{min(times):.2f} to {max(times):.2f} of its time", f"{min(requests):.2f} to {max(requests):.2f} times",
          f"geometric means {geometric_mean(times):.2f} and {geometric_mean(requests):.2f}",
          f"Of the {len(faster)} of {len(rows)} for which", f"{sum('288' in name for name in faster)} have tiles")
+
+
+def test_how_much_of_rows_that_start_off_lines_neighbours_share():
+    shared = [f"{factor:.2f}" for factor in (RATES.merged_factor_64, RATES.merged_factor_32, RATES.merged_factor_16)]
+    says("notes", "neighbours share {}, {} and {} of what".format(*shared))
 
 
 def test_what_dealing_tiles_by_gpc_is_worth():
