@@ -123,11 +123,8 @@ def _accesses(options):
     unused = set(loops) - {"tid"} - {name for _, text in options.lanes for name in _NAMES.findall(text)}
     if unused:
         raise SimlayoutError(f"--domain {' '.join(sorted(unused))}: no --lanes has this variable")
-    accesses = natural + [parse_access(text, plain, dtype.name, options.arch)
-                          for text in dict.fromkeys([*texts, *options.access])]
-    for access in accesses:
-        verify(access)                      # lanes that leave the tile, or pieces that are not whole, would count as free
-    return accesses
+    return natural + [parse_access(text, plain, dtype.name, options.arch)
+                      for text in dict.fromkeys([*texts, *options.access])]
 
 
 _NAMES = re.compile(r"[A-Za-z_]\w*", re.ASCII)
@@ -193,6 +190,8 @@ def _search_arguments(options):
 # ---- answers -----------------------------------------------------------------------------------------------------------
 
 def _of_tile(accesses, options):
+    for access in accesses:
+        verify(access)                      # stores of several lanes to the same bytes, too, which `search` only counts
     with _search_arguments(options) as arguments:
         result = search_layouts(accesses, tuple(dict.fromkeys(options.families or ["swizzle"])), **arguments)
     if options.test:

@@ -102,8 +102,8 @@ def _spans(lanes):
 def rearrange(access: Access) -> Rearrangement:
     """The Rearrangement of an access by ldmatrix or stmatrix: one order of rows for all its instructions.
 
-    The tile stays as it is. Raises InstructionError for other instructions; SimlayoutError where an instruction is given a
-    row twice.
+    The tile stays as it is. Raises InstructionError for other instructions; VerificationError for an access that `verify`
+    refuses, such as lanes that leave the tile; SimlayoutError where an instruction is given a row twice.
 
     >>> import simlayout as sl
     >>> load = sl.Access("load A", "ldmatrix.x4", sl.Layout((16, 16), (16, 1)), lambda tid: (tid % 16, 8*(tid % 32 // 16)))
@@ -122,6 +122,7 @@ def rearrange(access: Access) -> Rearrangement:
     op = access.row
     if not op.is_matrix:
         raise InstructionError(f"{op} has no rows to rearrange: ldmatrix and stmatrix have")
+    verify(replace(access, excess=None))                 # what leaves the tile, or is torn, would be ordered like rows of it
     matrices = len(op.groups)
     rows = access.addresses()[:, :ROWS * matrices] // ROW_BYTES
     if (np.diff(np.sort(rows, axis=1), axis=1) == 0).any():

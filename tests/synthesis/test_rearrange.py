@@ -177,6 +177,17 @@ def test_what_has_no_rows_or_gives_one_twice_is_refused():
         rearrange(sl.Access("twice", "ldmatrix.x4", sl.Layout((16, 64), (64, 1)), lambda tid: (tid % 16, 0 * tid)))
 
 
+@pytest.mark.parametrize("lanes, fault", [
+    (lambda tid: (tid % 16 + 8, 8 * (tid // 16)), "leaves the tile .*coordinate 0 is 16 .*under 16"),
+    (lambda tid: (tid % 16, 8 * (tid // 16) - 8), "coordinate 1 is -8"),
+    (lambda tid: (tid % 16, 8 * (tid // 16) + 4), "multiples of 8 f16 elements"),
+    (lambda tid: (tid, 0), "leaves the tile")])
+def test_lanes_that_leave_the_tile_or_tear_its_rows_are_refused(lanes, fault):
+    for instruction in ("ldmatrix.x4", "stmatrix.x4"):
+        with pytest.raises(VerificationError, match=fault):
+            rearrange(sl.Access("lost", instruction, sl.Layout((16, 64), (64, 1)), lanes))
+
+
 # ---- from the command line ----------------------------------------------------------------------------------------------
 
 def test_the_command_rearranges_and_tells_by_its_exit_code_that_no_order_is_free(capsys):
