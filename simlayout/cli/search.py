@@ -19,7 +19,7 @@ from simlayout.hardware.tables.arch import DEFAULT_ARCH, widest_load
 from simlayout.progress import progress
 from simlayout.proofs import Access, verify
 from simlayout.proofs.natural import natural_access
-from simlayout.synthesis import FAMILIES, costs, rearrange, search_plan
+from simlayout.synthesis import ALL_FAMILIES, FAMILIES, costs, rearrange, search_plan
 from simlayout.synthesis import search as search_layouts
 from simlayout.synthesis.cost import replaceable
 from simlayout.testing.written import test_source
@@ -37,7 +37,7 @@ EXAMPLES = """
         --access 'ldmatrix.x4: i, 16*(tid % 16) + 8*(tid // 16) for i<16' \\
         --access 'ldmatrix.x4: tid % 16, 16*k + 8*(tid // 16) for k<16'
     simlayout search '(32,32):(32,1)' --dtype f32 --op ld.shared.b32 --budget 4352 --families pad
-    simlayout search '(64,128):(128,1)' --tma                  # what TMA can write
+    simlayout search '(64,128):(128,1)' --families tma         # what TMA can write
     simlayout search '(16,64):(64,1)' --families f2 --base 512 --prove
     simlayout search '(64,64):(64,1)' --op 'ldmatrix.x4 on sm_90' 'ds_write_b128 on gfx942' \\
         --access 'ds_read_b128 on gfx942: tid % 16, 8*(tid // 16) + 32*k for k<2'          # one layout for two vendors
@@ -55,10 +55,11 @@ NOTES = """
     over all of them: excess wavefronts, then wasted bytes, then integer operations of the emitted addresses, then how soon
     its pattern begins again. Where none is free of conflicts, what each access costs in the best one follows, and why.
 
-    families: swizzle (CuTe's, --layers 2 for one over the other), pad (rows further apart), rotation, and f2: every
-    invertible XOR of the offset's bits, counted by which chunks share banks. The first line says whether all layouts were
-    tried or excluded: then none has less excess than the least one. --prove adds what is proved of each family and the best
-    layout's certificate. Ctrl-C ends a search with what it has. The exit code is 1 if no layout is free of conflicts.
+    families: swizzle (CuTe's, --layers 2 for one over the other), pad (rows further apart), rotation, f2 (every invertible
+    XOR of the offset's bits, counted by which chunks share banks), and tma (what TMA writes). The first line says whether
+    all layouts were tried or excluded: then none has less excess than the least one. --prove adds what is proved of each
+    family and the best layout's certificate. Ctrl-C ends a search with what it has. The exit code is 1 if no layout is free
+    of conflicts.
     """
 
 
@@ -76,13 +77,12 @@ def describe(parser):
     add(parser, "--kernel")
     parser.add_argument("--set", action="append", default=[], metavar="OPTION=VALUE", help="an option of the kernel")
     parser.add_argument("--rearrange", action="store_true", help="leave the layout, look for an order of ldmatrix's rows")
-    parser.add_argument("--families", nargs="+", choices=FAMILIES,
-                        help="of layouts (default: swizzle; all of them for a kernel)")
+    parser.add_argument("--families", nargs="+", choices=ALL_FAMILIES,
+                        help="of layouts (default: swizzle; all but tma for a kernel)")
     parser.add_argument("--layers", type=integer(1, 2), default=1, metavar="N",
                         help="swizzles one over the other, 1 or 2 (default: 1)")
     add(parser, "--limit", of="search", default=5)
     parser.add_argument("--budget", type=integer(), metavar="BYTES", help="that the tile may take at most")
-    parser.add_argument("--tma", action="store_true", help="only layouts that TMA writes, instead of the families")
     parser.add_argument("--base", type=integer(), metavar="BYTES",
                         help="only layouts that begin again every so many bytes, for tiles that start at any multiple of it")
     parser.add_argument("--jobs", type=integer(1, 1024), default=1, metavar="N", help="processes (default: 1)")
@@ -96,8 +96,6 @@ def search(options):
         raise SimlayoutError("give a LAYOUT or --kernel NAME, and not both")
     if options.kernel is None and options.set:
         raise SimlayoutError("--set is an option of a kernel: give --kernel NAME")
-    if options.tma and (options.families or options.layers != 1):
-        raise SimlayoutError("--tma looks through TMA's modes instead of families: leave out --families and --layers")
     if options.kernel is not None:
         return _of_kernel(options)
     if options.test and options.rearrange:
@@ -180,8 +178,8 @@ def _search_arguments(options):
     pool = workers(options.jobs) if options.jobs > 1 else None
     try:
         with progress("layouts") as moved:
-            yield {"layers": options.layers, "limit": options.limit, "budget": options.budget, "tma": options.tma,
-               "base": options.base, "progress": moved, "executor": pool}
+            yield {"layers": options.layers, "limit": options.limit, "budget": options.budget, "base": options.base,
+                   "progress": moved, "executor": pool}
     finally:
         if pool:
             pool.shutdown(cancel_futures=True)
@@ -221,8 +219,7 @@ def _none(result, options):
                 "more")
     limits = [f"--{name} {value}" for name in ("budget", "base") if (value := getattr(options, name)) is not None]
     if not limits:
-        which = "layouts that TMA writes" if options.tma else "families"
-        return f"no layout was tried: the {which} have none: give other --families"
+        return "no layout was tried: the families have none: give other --families"
     return f"no layout was tried: none is allowed by {' and '.join(limits)}: give more, or other --families"
 
 
@@ -271,9 +268,8 @@ def _row(candidate):
 
 
 def _rearranged(accesses, options):
-    if options.families or options.layers != 1 or options.tma or options.base or options.budget:
-        raise SimlayoutError("--rearrange leaves the layout as it is: leave out --families, --layers, --tma, --base and "
-                             "--budget")
+    if options.families or options.layers != 1 or options.base or options.budget:
+        raise SimlayoutError("--rearrange leaves the layout as it is: leave out --families, --layers, --base and --budget")
     results = [rearrange(access) for access in accesses]
     tell(options.json, {"accesses": [_order_report(result) for result in results]},
          fit("\n".join(line for result in results

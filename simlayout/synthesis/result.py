@@ -16,7 +16,7 @@ from simlayout.wording import counted
 class Candidate(Shown):
     """A layout for all accesses.
 
-    family: of `search.FAMILIES`, or "tma", "own" (the one given), "plain"; layout: of the tile; excess: wavefronts beyond
+    family: of `search`, or "own" (the one given), "plain"; layout: of the tile; excess: wavefronts beyond
     the ideal, over the domains of all accesses; wasted_bytes: by which it is larger than the tile; accesses: those of the
     search, with this layout.
     """

@@ -25,6 +25,9 @@ from simlayout.synthesis.result import Candidate, SearchResult, Share
 from simlayout.wording import meant, tile_name
 
 FAMILIES = ("swizzle", "pad", "rotation", "f2")
+"""Those that a search of any tile may ask for."""
+
+ALL_FAMILIES = (*FAMILIES, "tma")
 
 BATCH, BATCH_INSTRUCTIONS = 64, 1 << 14
 """Candidates of a batch at most, and instructions that it counts unless one candidate has more. Between batches a search
@@ -37,27 +40,27 @@ F2_CANDIDATES = 32
 @typed(own=("accesses", "families", "layers", "limit", "budget"))
 def search(accesses: Access | Sequence[Access], families: Sequence[str] = ("swizzle",), layers: int = 1, limit: int = 10,
            budget: int | None = None, progress: Progress | None = None, executor: Executor | None = None, *,
-           tma: bool = False, base: int | None = None) -> SearchResult:
+           base: int | None = None) -> SearchResult:
     """Finds the layouts of one tile that serve all of some accesses at once, and returns them as a SearchResult, best first.
 
-    accesses: Accesses (or one) to the same tile, a plain Layout, which the search replaces. families: names from FAMILIES:
-    "swizzle" (and with layers=2 one over the other), "pad", "rotation", and "f2", all invertible XORs of the bits of the
-    offset that keep the elements of the widest access together. limit: how many candidates to return. They are sorted by
-    excess, wasted bytes, operations, and the length of their pattern: of equally good layouts the one whose pattern repeats
-    soonest comes first. progress: called with (layouts tried, layouts), at first of those that are tried one by one, then of
-    all, with f2, which decides very many at once, and last of the best, whose operations are counted. executor: of
-    concurrent.futures, which runs the batches; None: this process runs them. With Dask, for example:
-    `with LocalCluster() as cluster, Client(cluster) as client: search(accesses, executor=client.get_executor())`.
+    accesses: Accesses (or one) to the same tile, a plain Layout, which the search replaces. families: names, or one:
+    "swizzle" (and with layers=2 one over the other), "pad", "rotation", "f2", all invertible XORs of the bits of the offset
+    that keep the elements of the widest access together, and "tma", the layouts that TMA writes. limit: how many candidates
+    to return. They are sorted by excess, wasted bytes, operations, and the length of their pattern: of equally good layouts
+    the one whose pattern repeats soonest comes first. progress: called with (layouts tried, layouts), at first of those
+    that are tried one by one, then of all, with f2, which decides very many at once, and last of the best, whose operations
+    are counted. executor: of concurrent.futures, which runs the batches; None: this process runs them. With Dask, for
+    example: `with LocalCluster() as cluster, Client(cluster) as client: search(accesses, executor=client.get_executor())`.
     Ctrl-C ends the search early; it then returns the best layouts so far.
 
     Accesses may be of several chips (`Access.arch`): a layout without excess then serves them all.
 
-    Constraints: budget: the most bytes that the tile may take (default: the shared memory of a CTA). tma: searches the
-    layouts that TMA writes (`constraints.tma_layouts`) instead of the families. base: only layouts whose pattern repeats
-    every `base` bytes. They are the same on absolute addresses, as TMA swizzles, and on offsets, wherever the tile starts at
-    a multiple of `base`; their excess is that of the worst such start. (In the family f2 these are the layouts that XOR no
-    bits above the base.) Without base the tile starts at a multiple of 128 bytes and the layout acts on offsets. Other
-    starts then only number the banks differently, except for cp.async.cg, whose cost depends on lines of 128 bytes.
+    Constraints: budget: the most bytes that the tile may take (default: the shared memory of a CTA). base: only layouts
+    whose pattern repeats every `base` bytes. They are the same on absolute addresses, as TMA swizzles, and on offsets,
+    wherever the tile starts at a multiple of `base`; their excess is that of the worst such start. (In the family f2 these
+    are the layouts that XOR no bits above the base.) Without base the tile starts at a multiple of 128 bytes and the layout
+    acts on offsets. Other starts then only number the banks differently, except for cp.async.cg, whose cost depends on
+    lines of 128 bytes.
 
     Raises SimlayoutError for accesses that do not share a tile, for unknown families, or for two layers without the family
     of swizzles; LayoutError for a tile that cannot be replaced; VerificationError for one that is not one-to-one, and for
@@ -83,9 +86,9 @@ def search(accesses: Access | Sequence[Access], families: Sequence[str] = ("swiz
     accesses = (accesses,) if isinstance(accesses, Access) else accesses
     _check_arguments(accesses, families, layers, limit, budget, executor)
     task = _task(tuple(accesses), budget, base)
-    repeating = [(family, layout) for family, layout in _plans(task, families, layers, tma) if task.repeats(layout)]
+    repeating = [(family, layout) for family, layout in _plans(task, families, layers) if task.repeats(layout)]
     plans = [(family, layout) for family, layout in repeating if task.fits(layout)]
-    of_f2 = "f2" in families and not tma and task.repeats(task.tile)
+    of_f2 = "f2" in families and task.repeats(task.tile)
     with_f2 = of_f2 and task.fits(task.tile)
     known = task.differences() if with_f2 else None
     every = len(plans) + (known.total if known is not None else 0)
@@ -106,14 +109,14 @@ def search(accesses: Access | Sequence[Access], families: Sequence[str] = ("swiz
                                      lambda count: tell(len(plans) + count), executor)
     except KeyboardInterrupt:
         pass
-    names = ("tma",) if tma else dict.fromkeys(families)
-    shares = [_walked(name, plans, excess) for name in names if name != "f2"]
+    shares = [_walked(name, plans, excess) for name in dict.fromkeys(families) if name != "f2"]
     if with_f2:
         share, more = _of_f2(task, known, layers_of_f2, tell)
         shares.append(share)
         plans, excess = plans[:len(excess)] + [("f2", layout) for layout, _ in more], excess + [x for _, x in more]
     least = None if every else _least_bytes(task, [layout for _, layout in repeating] + [task.tile] * of_f2)
-    return SearchResult(_ranked(task, plans, excess, limit, tell), tuple(shares), least, None if tma else _given(task))
+    given = None if set(families) == {"tma"} else _given(task)       # which TMA writes only if it is among the candidates
+    return SearchResult(_ranked(task, plans, excess, limit, tell), tuple(shares), least, given)
 
 
 @dataclass(frozen=True)
@@ -188,10 +191,10 @@ def _check_arguments(accesses, families, layers, limit, budget, executor):
                              "instruction, layout, lanes, domain)")
     if not accesses:
         raise SimlayoutError("search needs at least one access")
-    unknown = [f for f in families if f not in FAMILIES] if isinstance(families, (list, tuple, set)) else [families]
+    unknown = [f for f in families if f not in ALL_FAMILIES] if isinstance(families, (list, tuple, set)) else [families]
     if unknown or not families:
-        near = meant(unknown[0], FAMILIES) if unknown else ""
-        raise SimlayoutError(f"families {families!r}: choose from {', '.join(FAMILIES)}{near}")
+        near = meant(unknown[0], ALL_FAMILIES) if unknown else ""
+        raise SimlayoutError(f"families {families!r}: choose from {', '.join(ALL_FAMILIES)}{near}")
     if not isinstance(layers, int) or layers not in (1, 2):
         raise SimlayoutError(f"layers {layers!r}: 1 swizzle, or 2, one over the other")
     if layers == 2 and "swizzle" not in families:
@@ -241,11 +244,9 @@ def _coordinates(access):
     return [np.broadcast_to(x, (*sizes[1:], sizes[0])).reshape(-1, access.warp) for x in arrays]
 
 
-def _plans(task, families, layers, tma):
+def _plans(task, families, layers):
     """[(family, layout)] of all candidates that are tried one by one."""
     tile, chunk, plans = task.tile, task.chunk, []
-    if tma:
-        return [("tma", layout) for layout in tma_layouts(tile, task.accesses[0].dtype)]
     if "swizzle" in families:
         single = swizzles(tile, chunk)
         plans += [("swizzle", swizzle @ tile) for swizzle in single]
@@ -255,6 +256,8 @@ def _plans(task, families, layers, tma):
         plans += [("rotation", rotation @ tile) for rotation in rotations(tile, chunk)]
     if "pad" in families:
         plans += [("pad", layout) for layout in paddings(tile, chunk)]
+    if "tma" in families:
+        plans += [("tma", layout) for layout in tma_layouts(tile, task.accesses[0].dtype)]
     return plans
 
 

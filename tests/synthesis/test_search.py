@@ -299,7 +299,7 @@ def test_tma_writes_the_layouts_that_are_said_to_be_its_own(shape, dtype):
     tile = sl.Layout(shape, (columns, 1))
     size = sl.dtype_of(dtype).bytes
     store = sl.Access("store", "st.shared.b128", tile, lambda tid: (tid % rows, 0 * tid), dtype=dtype)
-    layouts = [c.layout for c in search([store], tma=True, limit=100)]
+    layouts = [c.layout for c in search([store], "tma", limit=100)]
     modes = set()
     for layout in layouts:
         swizzle, plain = (layout.layers[0], layout.layout) if hasattr(layout, "layers") else (None, layout)
@@ -316,9 +316,16 @@ def test_tma_writes_the_layouts_that_are_said_to_be_its_own(shape, dtype):
     assert len(set(layouts)) == len(layouts) and modes == {0, *(s for s in (32, 64, 128) if s <= size * columns)}
 
 
+def test_the_tile_as_it_is_competes_with_tmas_layouts_only_where_another_family_is_asked_for_too():
+    tile = sl.Layout((16, 512), (512, 1))                # longer than a box: TMA cuts its rows
+    row = sl.Access("row", "ld.shared.b128", tile, lambda tid: (0 * tid, 8 * tid))
+    assert search([row], "tma").given is None and search([row], ("tma", "pad")).given.layout == tile
+    assert {c.family for c in search([row], ("tma", "pad"), limit=100)} == {"tma", "pad"}
+
+
 def test_tma_has_no_layout_for_a_padded_tile():
     with pytest.raises(LayoutError, match="no plain tile that TMA could write"):
-        search([rows_of_8(16, 64).with_tile(sl.Layout((16, 64), (72, 1)))], tma=True)
+        search([rows_of_8(16, 64).with_tile(sl.Layout((16, 64), (72, 1)))], "tma")
 
 
 @pytest.mark.parametrize("base", [16, 48, 128, 256, 512, 1024])

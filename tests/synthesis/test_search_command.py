@@ -72,7 +72,7 @@ def test_the_command_searches_f2_maps_in_two_processes(capsys):
 
 
 def test_the_command_has_constraints(capsys):
-    assert main(["search", "(64,128):(128,1)", "--tma", "--limit", "1"]) == 0
+    assert main(["search", "(64,128):(128,1)", "--families", "tma", "--limit", "1"]) == 0
     assert "(64,(8,16)):(8,(1,512)): excess 0" in capsys.readouterr().out
     assert main(["search", "(16,64):(64,1)", "--base", "512"]) == 1
     assert capsys.readouterr().out.startswith("all 6 layouts: 0 conflict-free, least excess 16\n")
@@ -91,12 +91,10 @@ def test_the_command_has_constraints(capsys):
     (["(16,64):(64,1)", "--set", "stages=3"], "give --kernel NAME"), (["--kernel", "mma_bse"], "unknown kernel"),
     (["--kernel", "mma_base", "--set", "stages"], "write OPTION=VALUE"),
     (["--kernel", "mma_base", "--op", "ldmatrix.x4"], "brings its own accesses"),
-    (["(16,64):(64,1)", "--tma", "--layers", "2"], "leave out --families and --layers"),
-    (["(16,64):(64,1)", "--tma", "--families", "pad"], "instead of families"),
-    (["--kernel", "mma_base", "--tma", "--layers", "2"], "leave out --families and --layers"),
+    (["(16,64):(64,1)", "--families", "tma", "--layers", "2"], "of tma none is a swizzle: name that family too"),
     (["(16,64):(64,1)", "--families", "pad", "f2", "--layers", "2"], "of pad, f2 none is a swizzle: name that family too"),
     (["(16,64):(64,1)", "--rearrange", "--layers", "2"], "leaves the layout as it is"),
-    (["(16,64):(64,1)", "--rearrange", "--tma"], "leaves the layout as it is")])
+    (["(16,64):(64,1)", "--rearrange", "--families", "tma"], "leaves the layout as it is")])
 def test_the_command_refuses_what_it_cannot_search(capsys, words, fault):
     assert main(["search", *words]) == 2
     assert fault in capsys.readouterr().err
