@@ -8,7 +8,9 @@
     integer   = decimal, 0x... or 0b...;  type = int, unsigned, uint32_t, size_t, ...
 
 `/` is C's integer division. A text with a `/`, a `;`, a type, or a number with a suffix is C: its `/`, `%` and `>>` are
-refused where a value may be negative, and everything where a value may leave 32 bits, since C and Python part there.
+refused where a value may be negative, and everything where a value may leave 32 bits, since C and Python part there. So
+is a value that may be negative where C widens it to 64 bits, and nothing says that it has a sign: -8 of an unsigned int
+becomes 2**32 - 8.
 """
 
 import operator
@@ -32,8 +34,16 @@ OPERATORS = {"|": (0, operator.or_), "^": (1, operator.xor), "&": (2, operator.a
 SHIFTS = (operator.lshift, operator.rshift)
 DIVISIONS = (operator.floordiv, operator.mod)
 
-_WIDE = frozenset("int unsigned signed long auto const constexpr size_t ptrdiff_t uint int32_t uint32_t int64_t uint64_t "
-                  "std::size_t std::int32_t std::uint32_t std::int64_t std::uint64_t int64 uint64 int32 uint32".split())
+SIGNED, UNSIGNED, WIDE = "signed", "unsigned", "wide"
+"""The kinds of C's values: 32 bits with a sign; 32 bits without one, or nobody says; 64 bits."""
+
+_TYPES = {word: kind for kind, words in {
+    "": "auto const constexpr", SIGNED: "int signed int32_t std::int32_t int32",
+    UNSIGNED: "unsigned uint uint32_t std::uint32_t uint32",
+    WIDE: "long size_t ptrdiff_t int64_t uint64_t std::size_t std::int64_t std::uint64_t int64 uint64"}.items()
+    for word in words.split()}
+"""Word of a type -> the kind of its values; "": it does not say."""
+
 _NARROW = frozenset("char short bool float double half int8_t uint8_t int16_t uint16_t".split())
 _PYTHON_THREAD, _CUDA_THREAD = "tid", "threadIdx.x"
 _THREADS = frozenset("lane laneid lane_id thread threadid thread_id t".split())
@@ -66,13 +76,30 @@ _COMMENT_LINES = re.compile(r"(?:\A|(?<=;))(?:\s*//[^\n]*)+")
 
 @dataclass(frozen=True)
 class Node:
-    """An operation: a function of two sides, which are Nodes, ints or names. depth, size: of the tree below, written out."""
+    """An operation: a function of two sides, which are Nodes, ints or names. depth, size: of the tree below, written out.
+    kind: of its value in C; widened: the number of the side that C widens without its sign, or None."""
 
     operation: object
     left: object
     right: object
     depth: int
     size: int
+    kind: str = UNSIGNED
+    widened: int | None = None
+
+
+class _Literal(int):
+    """An int of the text whose suffix or cast says its kind."""
+
+    def __new__(cls, value, kind):
+        literal = super().__new__(cls, value)
+        literal.kind = kind
+        return literal
+
+
+def _kind(value):
+    """The kind of a Node, an int or a name."""
+    return getattr(value, "kind", SIGNED if isinstance(value, int) else UNSIGNED)
 
 
 @dataclass(frozen=True)
@@ -105,7 +132,7 @@ def without_comments(text):
 
 def is_word(name):
     """Whether a name is a word of the grammar: a type, `return` or `static_cast`, or one that it refuses."""
-    return name in _WIDE or name in _NARROW or name in _NAMED or name in ("return", "static_cast", "std")
+    return name in _TYPES or name in _NARROW or name in _NAMED or name in ("return", "static_cast", "std")
 
 
 def _fail(column, fault):
@@ -142,7 +169,7 @@ class _Reader:
         self.tokens, self.names = tokens, names
         self.at = 0
         self.parts = {}             # name -> the value that the text gave it
-        self.is_c = any(t.text in ("/", ";") or t.text in _WIDE and t.text not in names for t in tokens)
+        self.is_c = any(t.text in ("/", ";") or t.text in _TYPES and t.text not in names for t in tokens)
 
     @property
     def token(self):
@@ -187,17 +214,17 @@ class _Reader:
     def _names_a_part(self):
         """Whether `[type] name =` comes next."""
         ahead = self.at
-        while self.tokens[ahead].text in _WIDE and self.tokens[ahead].text not in self.names:
+        while self.tokens[ahead].text in _TYPES and self.tokens[ahead].text not in self.names:
             ahead += 1
         return self.tokens[ahead].kind == "name" and self.tokens[ahead + 1].text == "="
 
     def part(self):
-        self.types()
+        kind = self.types()
         name = self.token
         if name.text in self.names:
             _fail(name.column, f"{name.text!r} is a variable of the index: give the part another name")
         self.at += 2
-        value = self.single(self.value(), name.column)
+        value = self.cast(kind, self.single(self.value(), name.column))
         if self.token.kind == "end":            # `offset = row * 64 + col` is the index itself
             self.tokens.insert(self.at, _Token("name", name.text, name.column))
         elif self.token.text == ";" and self.tokens[self.at + 1].kind == "end":
@@ -237,7 +264,19 @@ class _Reader:
             _fail(sign.column, f"more than {MAX_DEPTH} nested operations: use parentheses to balance them")
         if size > MAX_NODES:
             _fail(sign.column, f"more than {MAX_NODES} operations, with the names written out")
-        return Node(operation, left, right, depth, size)
+        kinds = [_kind(left)] if operation in SHIFTS else [_kind(left), _kind(right)]
+        if WIDE in kinds:
+            return Node(operation, left, right, depth, size, WIDE, kinds.index(UNSIGNED) if UNSIGNED in kinds else None)
+        return Node(operation, left, right, depth, size, UNSIGNED if UNSIGNED in kinds else SIGNED)
+
+    def cast(self, kind, value):
+        """The value as one of that kind."""
+        if not kind or kind == _kind(value):
+            return value
+        if isinstance(value, int):
+            return _Literal(value, kind)
+        depth, size = getattr(value, "depth", 1), getattr(value, "size", 1)      # an addition of 0, which nobody wrote
+        return Node(operator.add, value, 0, depth, size, kind, 0 if (_kind(value), kind) == (UNSIGNED, WIDE) else None)
 
     def single(self, value, column):
         if isinstance(value, list):
@@ -253,7 +292,8 @@ class _Reader:
             value = self.single(value, sign.column)
             start = {"+": None, "-": 0, "~": -1}[sign.text]
             if start is not None:
-                value = start - value if isinstance(value, int) else self.node(sign, operator.sub, start, value, sign.column)
+                value = (_Literal(start - value, _kind(value)) if isinstance(value, int) else
+                         self.node(sign, operator.sub, start, value, sign.column))
         return value
 
     def operand(self):
@@ -266,24 +306,23 @@ class _Reader:
         if token.kind != "name":
             self.expected("a name, an int or '('")
         if self.is_type(token):
-            self.types()
+            kind = self.types()
             self.require("(")
-            return self.closed(self.value())
+            return self.cast(kind, self.single(self.closed(self.value()), token.column))
         self.at += 1
         if token.text == "static_cast" and self.accept("<"):
-            self.types()
+            kind = self.types()
             self.require(">")
             self.require("(")
-            return self.closed(self.value())
+            return self.cast(kind, self.single(self.closed(self.value()), token.column))
         return self.variable(token)
 
     def in_parentheses(self, opening):
         """What follows "(": a cast, a value, or a tuple as a list."""
         if self.is_type(self.token):
-            before = self.at
-            self.types()
+            before, kind = self.at, self.types()
             if self.accept(")"):
-                return self.single(self.unary(), opening.column)
+                return self.cast(kind, self.single(self.unary(), opening.column))
             self.at = before
         values = self.values()
         return self.closed(values[0] if len(values) == 1 and self.tokens[self.at - 1].text != "," else values)
@@ -294,15 +333,18 @@ class _Reader:
         return value
 
     def is_type(self, token):
-        return token.text not in self.names and (token.text in _WIDE or token.text in _NARROW)
+        return token.text not in self.names and (token.text in _TYPES or token.text in _NARROW)
 
     def types(self):
-        """Words of a type; one that cuts values short is refused."""
+        """The kind that the words of a type say; one that cuts values short is refused."""
+        kinds = set()
         while self.is_type(self.token):
             if self.token.text in _NARROW:
                 _fail(self.token.column, f"{self.token.text!r} cuts or rounds values: an index is computed in whole numbers "
                                          "of 32 bits")
+            kinds.add(_TYPES[self.token.text])
             self.at += 1
+        return next((kind for kind in (WIDE, UNSIGNED, SIGNED) if kind in kinds), "")
 
     def variable(self, token):
         name = _PYTHON_THREAD if token.text == _CUDA_THREAD and _PYTHON_THREAD in self.names else token.text
@@ -333,4 +375,5 @@ class _Reader:
             _fail(token.column, f"{token.text!r} begins with 0, which C reads as octal: leave out the zeros")
         if len(digits) > 40 or (value := int(digits, 0 if not digits.isdecimal() else 10)) >= MAX_INT:
             _fail(token.column, "an int must be under 2**31")
-        return value
+        suffix = match[2].lower()
+        return _Literal(value, WIDE if set(suffix) & set("lz") else UNSIGNED if suffix else SIGNED)

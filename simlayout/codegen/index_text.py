@@ -124,6 +124,11 @@ def _check_values(tree: Node, left, right, is_c):
     if is_c and operation in (*DIVISIONS, operator.rshift) and min(_least(left), _least(right)) < 0:
         raise LayoutError("the index divides or shifts a value that may be negative, which C and Python do differently: add "
                           "a multiple of the divisor first, or write // for Python's division and leave out what is C")
+    if is_c and tree.widened is not None:
+        least = _least(left), _least(right)               # what & takes of a value below 2**31 has no sign
+        if (max(least) if operation is operator.and_ else least[tree.widened]) < 0:
+            raise LayoutError("the index widens a value to 64 bits that may be negative, which C does differently where its "
+                              "32 bits have no sign: add before you subtract, or say that it has one, as in (int)(col - 8)")
     if operation in _GROWTH and _GROWTH[operation](_peak(left), _peak(right)) >> (C_BITS if is_c else MAX_BITS):
         raise LayoutError(f"the index grows beyond {f'{C_BITS} bits, which C cuts off' if is_c else f'{MAX_BITS} bits'}")
 
