@@ -1,9 +1,11 @@
 """The notation in: `parse(text)` reads what `str` prints, what CuTe prints, and what CuTe's C++ writes.
 
-    chain    = [pointer "o"] item { ("o" | "@" | "∘") item } [";"]
-    item     = swizzle | rotation | f2 | layout | "composition" "(" item { "," item } ")"
-    swizzle  = ("Sw" | "S" | "Swizzle") "<" int "," int "," ["-"] int ">" [["o"] pointer]
-    pointer  = ["_"] "smem_ptr[" digits "b](" anything ")"      as CuTe prints it; the digits are the bits of an element
+    text     = chain [";"]
+    chain    = item { ("o" | "@" | "∘") item }
+    item     = swizzle [pointer] | pointer | rotation | f2 | layout
+             | "composition" "(" chain { "," chain } ")" | "ComposedLayout" "<" chain { "," chain } ">"
+    swizzle  = ("Sw" | "S" | "Swizzle") "<" int "," int "," ["-"] int ">"
+    pointer  = ["_"] "smem_ptr[" digits "b](" anything ")" | "smem_ptr_flag_bits<" digits ">"
     rotation = ("Rot" | "Rotation") "<" int "," int "," int ["," int] ">"
     f2       = "F2" "<" [int { "," int }] [";" int] ">"
     layout   = nested [ ":" nested ]
@@ -15,11 +17,13 @@
 What repr prints is read as well: Swizzle(3, 3, 3) @ Layout((16, 64), (64, 1)), Rotation(...), F2Map((...)).
 
 Spaces are free, and so are C++'s `cute::` before a word and `{}` after one. A layout without strides is compact,
-leftmost mode fastest. A bare int is an offset (`o 16 o`) unless it ends the chain, where it is the layout 16:1. A swizzle
-of a pointer XORs bits of byte addresses, and is read as that of offsets in elements. Nothing is ever evaluated as Python.
+leftmost mode fastest. A bare int is an offset (`o 16 o`) unless it ends the chain, where it is the layout 16:1. A pointer
+is CuTe's, of elements of so many bits. Swizzles before it XOR bits of byte addresses, and are read as those of offsets in
+elements; nothing else may stand before it. Nothing is ever evaluated as Python.
 """
 
 import re
+from dataclasses import dataclass
 
 from simlayout.algebra.composed import Composed, join
 from simlayout.algebra.dtypes import dtype_of
@@ -33,9 +37,10 @@ from simlayout.errors import LayoutError, ParseError
 MAX_LENGTH = 10_000     # characters of a text
 MAX_DIGITS = 19         # of an int: offsets are signed 64-bit integers
 
-_WORDS = ("composition|make_layout|make_shape|make_stride|make_tuple|Layout(?:Left|Right)|Layout|Gen(?:Row|Col)Major|Shape|"
-          "Stride|Tuple|Tile|Swizzle|Sw|S|Rotation|Rot|F2Map|F2|Int|C|o")
-_TOKEN = re.compile(rf"\s*(?:(?P<int>_?[0-9]+)(?:\s*\{{\s*\}})?|_?(?P<pointer>smem_ptr\[[0-9]{{1,3}}b\]\([^()]*\))|"
+_WORDS = ("composition|ComposedLayout|make_layout|make_shape|make_stride|make_tuple|Layout(?:Left|Right)|Layout|"
+          "Gen(?:Row|Col)Major|Shape|Stride|Tuple|Tile|Swizzle|Sw|S|Rotation|Rot|F2Map|F2|Int|C|o")
+_TOKEN = re.compile(rf"\s*(?:(?P<int>_?[0-9]+)(?:\s*\{{\s*\}})?|"
+                    r"(?:_|cute::)?(?P<pointer>smem_ptr\[[0-9]{1,3}b\]\([^()]*\)|smem_ptr_flag_bits<[0-9]{1,3}>(?:\s*\{\s*\})?)|"
                     rf"(?:cute::)?(?P<word>{_WORDS})|(?P<mark>[@∘(),:;<>-])|"
                     r"(?P<bad>\S)|(?P<end>\Z))")
 _ELEMENTS = {4: -1, 8: 0, 16: 1, 32: 2, 64: 3, 128: 4}
@@ -158,6 +163,13 @@ def _mirrored(nested):
 WRITTEN = "a layout is written as '(16,64):(64,1)' or 'Sw<3,3,3> o (16,64):(64,1)'"
 
 
+@dataclass(frozen=True)
+class _Pointer:
+    """CuTe's pointer to elements of so many bits."""
+
+    bits: int
+
+
 class _Parser:
     """Recursive descent: one method per rule of the grammar, one token of lookahead."""
 
@@ -206,42 +218,62 @@ class _Parser:
             self.fail(str(error), at)
 
     def whole(self):
-        if self.kind == "pointer":
-            self.advance()
-            if not self.accept(*_COMPOSE):
-                self.expected("'o'")
-        start = last = self.at
-        parts = [self.item()]
-        while self.accept(*_COMPOSE):
-            if self.kind == "pointer" and isinstance(parts[-1], Swizzle):
-                parts[-1] = self.scaled(parts[-1], last)
-                continue
-            last = self.at
-            parts.append(self.item())
+        start = self.at
+        parts, places = self.chain(_COMPOSE, 0)
         self.accept(";")
         if self.kind != "end":
             self.expected("'o' or the end of the text", WRITTEN)
+        return self.build(lambda: join(self.of_elements(parts, places)), start)
+
+    def chain(self, separators, depth):
+        """(parts, where each begins) of items with separators between; compositions by their own parts, an int that comes
+        last as a layout."""
+        parts, places, more = [], [], True
+        while more:
+            last = self.at
+            found = self.item(depth)
+            more_parts, more_places = found if isinstance(found, tuple) else ([found], [last])
+            parts, places = parts + more_parts, places + more_places
+            more = self.kind == "pointer" or self.accept(*separators)
         if isinstance(parts[-1], int):
             parts[-1] = self.build(lambda: Layout(parts[-1]), last)
-        return self.build(lambda: join(parts), start)
+        if len(parts) == 1 and isinstance(parts[0], _Pointer):
+            self.expected(repr(separators[0]))
+        return parts, places
 
-    def composition(self, at, depth):
-        """What follows "composition"."""
+    def of_elements(self, parts, places):
+        """The parts without the pointer among them, the swizzles before it as those of offsets in its elements."""
+        at = max((i for i, part in enumerate(parts) if isinstance(part, _Pointer)), default=None)
+        if at is None:
+            return parts
+        bits = parts[at].bits
+        if bits not in _ELEMENTS:
+            self.fail(f"elements of {bits} bits: they have {', '.join(map(str, _ELEMENTS))}", places[at])
+        wrong = next((i for i, part in enumerate(parts[:at]) if not isinstance(part, Swizzle)), None)
+        if wrong is not None:
+            self.fail("a pointer stands at the start, or behind swizzles of its bytes, and nothing else: leave it out where "
+                      "the text counts elements", places[at])
+        return [self.build(lambda s=s: Swizzle(s.bits, s.base - _ELEMENTS[bits], s.shift), place)
+                for s, place in zip(parts[:at], places)] + parts[at + 1:]
+
+    def composition(self, end, at, depth):
+        """The parts of what follows "composition" and its bracket."""
         if depth == MAX_NESTING:
             self.fail(f"more than {MAX_NESTING} levels of nesting", at)
-        self.require("(")
-        parts = [self.item(depth + 1)]
-        while self.accept(","):
-            parts.append(self.item(depth + 1))
-        self.require(")", "',' or ')'")
-        if isinstance(parts[-1], int):
-            parts[-1] = self.build(lambda: Layout(parts[-1]), at)
-        return self.build(lambda: join(parts), at)
+        found = self.chain((",", *_COMPOSE), depth + 1)
+        self.require(end, f"',' or {end!r}")
+        return found
 
     def item(self, depth=0):
         at = self.at
+        if self.kind == "pointer":
+            pointer = _Pointer(int(re.search("[0-9]+", self.token)[0]))
+            self.advance()
+            return pointer
         if self.accept("composition"):
-            return self.composition(at, depth)
+            return self.composition(self.opened("("), at, depth)
+        if self.accept("ComposedLayout"):
+            return self.composition(self.opened("<"), at, depth)
         if self.token in ("Layout", "make_layout"):
             return self.of_words(at)
         if self.token in _LAYERS:
@@ -287,16 +319,7 @@ class _Parser:
         if len(values) not in counts:
             form = "Sw<bits,base,shift>" if make is Swizzle else "Rot<chunk,count,line> or Rot<chunk,count,line,period>"
             self.fail(f"expected {' or '.join(map(str, counts))} numbers, found {len(values)}: {form}", at)
-        layer = self.build(lambda: make(*values), at)
-        return self.scaled(layer, at) if make is Swizzle and self.kind == "pointer" else layer
-
-    def scaled(self, swizzle, at):
-        """A swizzle of byte addresses, at a place of the text, as one of offsets in elements of the pointer that is next."""
-        bits = int(self.token.removeprefix("smem_ptr[").split("b")[0])
-        if bits not in _ELEMENTS:
-            self.fail(f"elements of {bits} bits: they have {', '.join(map(str, _ELEMENTS))}")
-        self.advance()
-        return self.build(lambda: Swizzle(swizzle.bits, swizzle.base - _ELEMENTS[bits], swizzle.shift), at)
+        return self.build(lambda: make(*values), at)
 
     def f2(self, at):
         python = self.token == "F2Map"

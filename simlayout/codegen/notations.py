@@ -99,8 +99,8 @@ def read_notation(text, columns=None, dtype="f16", names=("row", "col")):
 _FOR = re.compile(r"(.*?)\sfor\s([^()]*)", re.DOTALL)
 _SIZE = re.compile(r"\s*([A-Za-z_]\w{0,30})\s*<\s*([0-9]{1,9})\s*", re.ASCII)
 _NAME = re.compile(r"(?<![\w.>:])[A-Za-z_]\w*(?!\w|\s*(?:[.:]:?\w|->))", re.ASCII)
-_OF_LAYOUTS = re.compile(r"(?:cute::)?(?:S|Sw|Swizzle|Rot|Rotation|F2|F2Map|Layout|composition|make_layout)\s*[<(]|"
-                         r"[\d\s_(),]*(?::|$)")
+_OF_LAYOUTS = re.compile(r"(?:cute::)?(?:S|Sw|Swizzle|Rot|Rotation|F2|F2Map|(?:Composed)?Layout|composition|make_layout|"
+                         r"smem_ptr\w*)\s*[<([]|[\d\s_(),]*(?::|$)")
 """How a layout begins: a word of it, or numbers and a colon, or numbers alone."""
 
 
