@@ -26,12 +26,12 @@ ROW_BYTES = 16
 
 @dataclass(frozen=True, eq=False)
 class Rearrangement(Shown):
-    """The best order that `rearrange` found.
+    """The order that `rearrange` found.
 
     access: as given, but with the rows in that order. order: lane -> the lane whose row it gives now, 8 for each matrix.
     exchange: int64 [32, values, 2]: (lane, value) that holds what should be that lane's value, two values (b16) to a
     register; for stmatrix, (lane, value) before the exchange. before, after: wavefronts of the access as it was, and in
-    that order. least: no order takes fewer. reason: why.
+    that order. least: no order takes fewer; it is `after` where the order is known to be the best. reason: why.
     """
 
     access: Access
@@ -72,6 +72,8 @@ class Rearrangement(Shown):
 
     def __str__(self):
         verdict = "conflict-free" if self.conflict_free else f"no order takes fewer than {self.least}"
+        if self.after > self.least:
+            verdict += f", whether one takes fewer than {self.after} is not known"
         what = f"{self.access.name} ({self.access.instruction})"
         lines = [f"{what}: {self.before} wavefronts, rearranged {self.after}: {verdict}", self.reason,
                  f"lanes give the rows of lanes {', '.join(map(str, self.order))}"]
@@ -102,6 +104,10 @@ def _spans(lanes):
 def rearrange(access: Access) -> Rearrangement:
     """The Rearrangement of an access by ldmatrix or stmatrix: one order of rows for all its instructions.
 
+    Of .x1 and .x2 it is the best order there is, of .x4 where `after` is `least`, which it always is for one instruction,
+    and for several that are alike but for the numbers of their banks. For others it is the best that was found: none that
+    deals the rows of two phases anew takes fewer wavefronts.
+
     The tile stays as it is. Raises InstructionError for other instructions; VerificationError for an access that `verify`
     refuses, such as lanes that leave the tile; SimlayoutError where an instruction is given a row twice.
 
@@ -130,10 +136,12 @@ def rearrange(access: Access) -> Rearrangement:
     groups = rows % GROUPS
     bounds = [least_wavefronts(tuple(sorted(np.bincount(g, minlength=GROUPS).tolist())), matrices) for g in groups]
     order, masks = best_order(groups, matrices, sum(bounds), op.name.endswith(".trans"))
-    hardest = int(np.argmax(bounds))
-    rearrangement = Rearrangement(
-        _reordered(access, order, masks), tuple(order), _exchange(op, order), counted(groups, matrices),
-        counted(groups[:, order], matrices), sum(bounds), _reason(groups[hardest], bounds[hardest], matrices))
+    hardest, after = int(np.argmax(bounds)), counted(groups[:, order], matrices)
+    least, reason = sum(bounds), _reason(groups[hardest], bounds[hardest], matrices)
+    if after > least and matrices == 2:
+        least, reason = after, f"all ways to deal out 16 rows to two phases were tried on all {len(groups)} instructions"
+    rearrangement = Rearrangement(_reordered(access, order, masks), tuple(order), _exchange(op, order),
+                                  counted(groups, matrices), after, least, reason)
     _check(access, rearrangement)
     return rearrangement
 

@@ -5,7 +5,7 @@ each row; an order is a list: in place 8 m + r, row r of phase m, the number of 
 """
 
 from functools import lru_cache
-from itertools import combinations_with_replacement, permutations, product
+from itertools import combinations, combinations_with_replacement, permutations, product
 
 import numpy as np
 
@@ -14,6 +14,9 @@ GROUPS, ROWS = 8, 8
 
 TRIALS = 1 << 14
 """Steps of the search for an order within lanes, at most."""
+
+STARTS = 64
+"""Orders of four matrices that are improved, times instructions that are not alike, at most: a second at the most."""
 
 
 @lru_cache(None)
@@ -79,7 +82,8 @@ def best_order(groups, matrices, least, trans):
     """(order, masks) with the fewest wavefronts that was found; masks as of `by_masks`, None for other orders.
 
     least: a lower bound of the wavefronts of all instructions together. trans: whether rows 2 c and 2 c + 1 share
-    registers (.trans). Orders that leave rows in their place r come first: their exchange is within lanes.
+    registers (.trans). Orders that leave rows in their place r come first: their exchange is within lanes. With two
+    matrices no order has fewer wavefronts than the one that is found; with four, none that differs from it in two phases.
     """
     order, masks = _in_lanes_by_masks(groups, matrices, trans)
     fewest, others = counted(groups[:, order], matrices), []
@@ -89,6 +93,11 @@ def best_order(groups, matrices, least, trans):
         others += [_any_lanes(pattern, matrices) for pattern in np.unique(groups, axis=0)[:ROWS]]
     for other in others:
         if counted(groups[:, other], matrices) < fewest:
+            order, masks, fewest = other, None, counted(groups[:, other], matrices)
+    known, shuffled = _alike(groups), np.random.default_rng(0)
+    starts = STARTS // len(known[0]) if matrices > 2 else 0        # with two matrices one is enough
+    for start in (order, *(shuffled.permutation(ROWS * matrices).tolist() for _ in range(starts))):
+        if fewest > least and counted(groups[:, other := _dealt_anew(known, start, matrices)], matrices) < fewest:
             order, masks, fewest = other, None, counted(groups[:, other], matrices)
     return order, masks
 
@@ -161,10 +170,61 @@ def _any_lanes(groups, matrices):
     """The best order of one instruction's rows [8 * matrices], whichever lanes they come to; as many as can keep their r."""
     _, dealt = _best_deal(tuple(np.bincount(groups, minlength=GROUPS).tolist()), matrices)
     rows_of = [np.flatnonzero(groups == g).tolist() for g in range(GROUPS)]
+    return _in_places([rows_of[g].pop(0) for g in range(GROUPS) for _ in range(phase[g])] for phase in dealt)
+
+
+def _in_places(phases):
+    """The order of some rows to a phase; as many as can keep their r."""
     order = []
-    for phase in dealt:
-        chosen = [rows_of[g].pop(0) for g in range(GROUPS) for _ in range(phase[g])]
+    for chosen in phases:
         slots = [next((row for row in chosen if row % ROWS == r), None) for r in range(ROWS)]
         rest = iter([row for row in chosen if row not in slots])
         order += [next(rest) if row is None else row for row in slots]
     return order
+
+
+def _alike(groups):
+    """(instructions [n, rows], how many are like each) of which no two are alike but for the numbers of the groups."""
+    first = (groups[:, :, None] == groups[:, None, :]).argmax(axis=2)        # the first row that lies in the group of each
+    _, at, times = np.unique(first, axis=0, return_index=True, return_counts=True)
+    return groups[at], times
+
+
+def _dealt_anew(known, order, matrices):
+    """An order that grows out of another: the rows of two of its phases are dealt out to them in the best way, until no two
+    are left that this would mend. known: as of `_alike`."""
+    phases = [list(order[at:at + ROWS]) for at in range(0, ROWS * matrices, ROWS)]
+    todo = list(combinations(range(matrices), 2))
+    while todo:
+        pair = todo.pop(0)
+        rows = sorted(phases[pair[0]] + phases[pair[1]])
+        half, saved = _halved(known, rows, phases[pair[0]])
+        if saved:
+            phases[pair[0]], phases[pair[1]] = half, [row for row in rows if row not in half]
+            todo += [other for other in combinations(range(matrices), 2) if other != pair and other not in todo
+                     and set(other) & set(pair)]
+    return _in_places(phases)
+
+
+@lru_cache(1)
+def _halves():
+    """float [16, 6435]: 1 for row 0 and the seven rows that lie with it, in every way to choose them."""
+    halves = np.zeros((2 * ROWS, 6435), np.float32)
+    halves[0] = 1
+    halves[np.transpose([*combinations(range(1, 2 * ROWS), ROWS - 1)]), np.arange(6435)] = 1
+    return halves
+
+
+def _halved(known, rows, before):
+    """(8 of 16 rows, how many wavefronts are saved) if they are one phase and the others another, instead of those of
+    before: no other way takes fewer."""
+    total = 0
+    for at in range(0, len(known[0]), 4):                 # instructions together: their counts fill the cache, not memory
+        groups, times = (part[at:at + 4] for part in known)
+        members = (groups[:, rows] == np.arange(GROUPS)[:, None, None]).astype(np.float32)
+        one = members @ _halves()                          # [groups, instructions, ways]
+        total = total + times @ (one.max(axis=0) + (members.sum(axis=2)[..., None] - one).max(axis=0))
+    kept = np.array([row in before for row in rows])
+    now = int(np.argmax((_halves().T == (kept == kept[0])).all(axis=1)))
+    best = int(np.argmin(total))
+    return [row for row, chosen in zip(rows, _halves()[:, best]) if chosen], int(total[now] - total[best])

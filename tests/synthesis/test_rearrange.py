@@ -3,7 +3,7 @@
 import json
 from dataclasses import replace
 from functools import lru_cache
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ from simlayout.errors import InstructionError, SimlayoutError, VerificationError
 from simlayout.proofs.natural import natural_access
 from simlayout.synthesis import rearrange
 from simlayout.synthesis.rearrange import _check
-from simlayout.synthesis.row_orders import least_wavefronts
+from simlayout.synthesis.row_orders import counted, least_wavefronts
 
 LANES = np.arange(32)
 
@@ -149,6 +149,54 @@ def test_no_order_of_a_tiles_rows_is_below_the_least(given_order, tried):
     table = np.array(tried)
     other = sl.Access("other", "ldmatrix.x4", access.tile, lambda tid: access.lanes(table[tid]), excess=None)
     assert int(other.analyze().wavefronts.sum()) >= made.least
+
+
+def rows_at_all(instruction, groups):
+    """`rows_at` with a loop: instruction i's lane l gives a row of its own in group of banks groups[i, l]."""
+    groups = np.asarray(groups)
+    offsets = 64 * np.arange(groups.size).reshape(groups.shape) + 8 * groups
+    table = np.concatenate([offsets, np.zeros((len(groups), 32 - groups.shape[1]), np.int64)], axis=1)
+    return sl.Access("rows", instruction, sl.Layout(64 * groups.size), lambda tid, i: table[i, tid],
+                     {"tid": 32, "i": len(groups)}, excess=None)
+
+
+def several(matrices):
+    """Groups of banks of several instructions: any, or such as differ from the first one's by a shift and here and there."""
+    def shifted(first, shifts, seed):
+        moved = np.random.default_rng(seed).integers(0, 40, (len(shifts), len(first)))
+        return (np.array(first) + np.array(shifts)[:, None] + moved * (moved < 8)) % 8
+
+    rows = st.lists(st.integers(0, 7), min_size=8 * matrices, max_size=8 * matrices)
+    return st.one_of(st.lists(rows, min_size=2, max_size=4).map(np.array),
+                     st.builds(shifted, rows, st.lists(st.integers(0, 7), min_size=2, max_size=4), st.integers(0, 99)))
+
+
+@given_few(20, 300, st.sampled_from(["ldmatrix.x2", "stmatrix.x2", "ldmatrix.x2.trans"]), several(2))
+def test_of_two_matrices_no_order_of_all_instructions_together_takes_fewer(instruction, groups):
+    made = rearrange(rows_at_all(instruction, groups))
+    members = groups[:, :, None] == np.arange(8)
+    fewest = min(int(one.max(1).sum() + (members.sum(1) - one).max(1).sum()) for others in combinations(range(1, 16), 7)
+                 for one in [members[:, [0, *others]].sum(1)])
+    assert made.after == made.least == fewest and made.conflict_free == ("conflict-free" in str(made))
+
+
+@given_few(15, 200, st.sampled_from(["ldmatrix.x4", "stmatrix.x4.trans"]), several(4), st.permutations(range(32)),
+           st.permutations(range(4)))
+def test_of_four_matrices_no_order_that_deals_two_phases_anew_takes_fewer(instruction, groups, shuffled, phases):
+    made = rearrange(rows_at_all(instruction, groups))
+    other = np.reshape(made.order, (4, 8))
+    one, two = phases[:2]
+    both = np.concatenate([other[one], other[two]])[[lane for lane in shuffled if lane < 16]]
+    other[one], other[two] = both[:8], both[8:]
+    assert counted(groups[:, other.ravel()], 4) >= made.after == counted(groups[:, made.order], 4) >= made.least
+    assert (made.after > made.least) == ("is not known" in str(made))
+
+
+@given_few(15, 200, st.lists(st.integers(0, 7), min_size=32, max_size=32), st.lists(st.permutations(range(8)), max_size=3))
+def test_instructions_that_are_alike_but_for_the_numbers_of_their_banks_get_the_best_order(row, numbers):
+    groups = np.array([row, *(np.array(number)[row] for number in numbers)])
+    made = rearrange(rows_at_all("ldmatrix.x4", groups))
+    assert made.after == made.least
 
 
 def test_where_rows_cannot_keep_their_places_registers_move_between_lanes():
