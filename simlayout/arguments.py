@@ -135,13 +135,25 @@ def _when(holds):
     return taken
 
 
-def _integer(value):
+def as_int(value: object) -> int:
+    """The int that a value is: also NumPy's, and an array of no dimensions. Raises TypeError for others, and for truths.
+
+    >>> as_int(np.int8(3)), as_int(np.array(3))
+    (3, 3)
+    """
     try:
         if not isinstance(value, bool):
-            return int(index(value))                     # Python's own question: an array of no dimensions is one
+            return int(index(value))  # type: ignore[arg-type]
     except Exception:                                    # whatever an object does that says it is an integer
         pass
-    raise Other
+    raise TypeError(f"an integer, not {brief(value)}")
+
+
+def _integer(value):
+    try:
+        return as_int(value)
+    except TypeError:
+        raise Other from None
 
 
 def _truth(value):

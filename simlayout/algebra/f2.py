@@ -14,6 +14,7 @@ from simlayout.algebra.aliases import Index
 from simlayout.algebra.composed import Composed, Layer
 from simlayout.algebra.layout import Layout, as_index
 from simlayout.algebra.nested import flatten
+from simlayout.arguments import as_int
 from simlayout.drawn import drawn_by
 from simlayout.errors import LayoutError, brief
 
@@ -41,15 +42,18 @@ class F2Map(Layer):
 
     def __post_init__(self):
         try:
-            object.__setattr__(self, "columns", tuple(self.columns))
+            given = tuple(self.columns)
         except TypeError:
             raise LayoutError(f"an F2 map has a tuple of columns, not {brief(self.columns)}") from None
-        values = (*self.columns, self.constant)
-        if not all(isinstance(v, int | np.integer) and 0 <= v < 1 << _BITS for v in values) or len(self.columns) > _BITS:
+        try:
+            columns, constant = tuple(map(as_int, given)), as_int(self.constant)
+        except TypeError:
+            columns, constant = (), -1
+        if not all(0 <= v < 1 << _BITS for v in (*columns, constant)) or len(columns) > _BITS:
             raise LayoutError(f"an F2 map has at most {_BITS} columns and a constant, integers from 0 to 2**{_BITS} - 1, "
-                              f"not {brief(values)}")
-        object.__setattr__(self, "columns", tuple(map(int, self.columns)))
-        object.__setattr__(self, "constant", int(self.constant))
+                              f"not {brief((*given, self.constant))}")
+        object.__setattr__(self, "columns", columns)
+        object.__setattr__(self, "constant", constant)
 
     @classmethod
     def of(cls, layout: Layout | Composed) -> "F2Map":

@@ -131,8 +131,8 @@ class Layout:
     def __getitem__(self, mode: Any) -> "Layout":
         """The layout of one top-level mode."""
         if not isinstance(mode, slice) and not hasattr(type(mode), "__index__"):
-            raise LayoutError(f"a mode is named by its number, not by {mode!r}; the offset of an element is a call, as in "
-                              "layout(3, 4)")
+            raise LayoutError(f"a mode is named by its number, not by {brief(mode)}; the offset of an element is a call, as "
+                              "in layout(3, 4)")
         if not isinstance(self.shape, tuple):
             return (self,)[mode]
         return Layout(self.shape[mode], self.stride[mode])      # type: ignore[index]   # nested as the shape is
@@ -196,7 +196,10 @@ def byte_address(layout: IndexFunction, *coordinate: Coordinate, dtype: AnyDType
     """
     if not callable(layout):
         refuse("Layout", "byte_address", layout)
-    offset, size = layout(*coordinate), dtype_of(dtype).bytes
+    try:
+        offset, size = as_index(layout(*coordinate)), dtype_of(dtype).bytes
+    except TypeError as error:
+        raise LayoutError(f"byte_address: the layout takes no coordinate {brief(coordinate)}: {error}") from error
     if isinstance(offset, np.ndarray) and offset.size and max(int(offset.max()), -int(offset.min())) >= INDEX_LIMIT // size:
         raise LayoutError(f"offsets up to {offset.max()} of {size}-byte elements have addresses beyond 64 bits: use a "
                           "smaller layout")
@@ -212,15 +215,20 @@ def not_inner(inner):
 
 
 def as_index(value):
-    """The index, ready for arithmetic: NumPy integers become int64, ints and symbols stay as they are.
+    """The index, ready for arithmetic: arrays of NumPy integers become int64, one of them an int, which does not overflow;
+    ints and symbols stay as they are.
 
-    Raises LayoutError for anything that is not an integer.
+    Raises LayoutError for anything that is not an integer, and for arrays of what 64 bits with a sign do not hold.
     """
     if isinstance(value, (np.ndarray, np.generic)):
         if value.dtype.kind not in "iub":
             raise LayoutError(f"an index must be an integer, not {value.dtype}: convert the array first")
+        if isinstance(value, np.generic):
+            return int(value)
+        if value.dtype == np.uint64 and value.size and value.max() >= INDEX_LIMIT:
+            raise LayoutError(f"an index must be below 2**63, and one is {value.max()}: convert the array to int64 first")
         return value.astype(np.int64, copy=False)
-    if isinstance(value, (float, complex, str)) or not hasattr(type(value), "__floordiv__"):
+    if not hasattr(type(value), "__floordiv__") or not hasattr(type(value), "__lshift__"):   # of fractions only the former
         raise LayoutError(f"an index must be an integer or a NumPy integer array, not {type(value).__name__}")
     return value
 

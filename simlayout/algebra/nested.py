@@ -1,8 +1,8 @@
 """Nested tuples of ints, as the shapes and the strides of layouts are: checked, compared, flattened, written as text."""
 
-import operator
 from math import prod
 
+from simlayout.arguments import as_int
 from simlayout.errors import LayoutError, brief
 
 MAX_NESTING = 64        # tuples in tuples, of shapes and tilers; of open parentheses in texts too
@@ -59,7 +59,7 @@ def ints_of(nested, least, what):
             raise LayoutError(f"a layout has no empty modes: give at least one {what}")
         return tuple(ints_of(item, least, what) for item in nested)
     try:
-        value = operator.index(nested)
+        value = as_int(nested)
     except TypeError:
         text = ": parse(...) reads the text of a layout" if isinstance(nested, str) else ""
         raise LayoutError(f"a {what} must be an int or a nested tuple of ints, not {brief(nested)}{text}") from None

@@ -3,12 +3,12 @@
 Both work on offsets in elements and keep chunks of neighbours together. Both are layers: `Swizzle(3, 3, 3) @ layout`.
 """
 
-import operator
 from dataclasses import dataclass
 
 from simlayout.algebra.aliases import Index
 from simlayout.algebra.composed import Layer
 from simlayout.algebra.layout import INDEX_LIMIT, as_index
+from simlayout.arguments import as_int
 from simlayout.errors import LayoutError, brief
 
 _BITS = 62  # bits of an offset that a swizzle may touch, because offsets are signed 64-bit integers
@@ -138,6 +138,6 @@ def _make_ints(layer, *names):
     for name in names:
         value = getattr(layer, name)
         try:
-            object.__setattr__(layer, name, operator.index(value))
+            object.__setattr__(layer, name, as_int(value))
         except TypeError:
             raise LayoutError(f"{type(layer).__name__}: {name} must be an int, not {brief(value)}") from None

@@ -11,8 +11,9 @@ import numpy as np
 from simlayout.algebra.aliases import AnyDType, Coordinate, Index, IndexFunction, check_order
 from simlayout.algebra.exact import exact_offsets
 from simlayout.algebra.layout import as_index, byte_address
+from simlayout.arguments import as_int
 from simlayout.drawn import drawn_by
-from simlayout.errors import LayoutError
+from simlayout.errors import LayoutError, brief
 
 MOST = 1 << 26
 """Elements of a tile whose offsets are written out at once."""
@@ -39,10 +40,11 @@ class Tile:
 
     def __post_init__(self):
         if not callable(self.function):
-            raise LayoutError(f"a Tile has a function (row, col) -> offset, not {self.function!r}")
+            raise LayoutError(f"a Tile has a function (row, col) -> offset, not {brief(self.function)}")
         domain = tuple((str(name), _size(name, size)) for name, size in _pairs(self.function, self.domain))
         if not domain or len(dict(domain)) < len(domain):
-            raise LayoutError(f"a tile's coordinates have a name and a size each, as in row=16 col=64, not {self.domain!r}")
+            raise LayoutError("a tile's coordinates have a name and a size each, as in row=16 col=64, not "
+                              f"{brief(self.domain)}")
         check_order(self.function, dict(domain), "the function of a tile")
         object.__setattr__(self, "domain", domain)
 
@@ -119,7 +121,7 @@ def _pairs(function, domain):
     domain = domain.tolist() if isinstance(domain, np.ndarray) else domain              # one of no dimensions is a number
     given = domain.items() if isinstance(domain, dict) else domain if isinstance(domain, Iterable) else ()
     pairs = [item if isinstance(item, tuple | list) else (None, item) for item in given]
-    if any(len(pair) != 2 for pair in pairs):
+    if any(len(pair) != 2 or not isinstance(pair[0], str | None) for pair in pairs):
         return []
     names = [name for name, _ in pairs]
     if names and not any(name is not None for name in names):
@@ -132,6 +134,9 @@ def _pairs(function, domain):
 
 
 def _size(name, size):
-    if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
-        raise LayoutError(f"{name} has {size!r} values: give an int of at least 1")
-    return int(size)
+    try:
+        if as_int(size) > 0:
+            return as_int(size)
+    except TypeError:
+        pass
+    raise LayoutError(f"{name} has {brief(size)} values: give an int of at least 1")

@@ -35,7 +35,7 @@ def complement(layout: Layout, cotarget: Shape = 1) -> Layout:
         result.append((stride // filled, filled))
         filled = stride * size
     require_ints(LayoutError, "complement", **{f"cotarget {i}": size for i, size in enumerate(flatten(cotarget))})
-    target = prod(flatten(cotarget))
+    target = prod(map(int, flatten(cotarget)))           # NumPy's unsigned ones have no negative
     return coalesce(from_modes([*result, (-(-target // filled), filled)]))
 
 

@@ -24,7 +24,7 @@ from simlayout.codegen.host_cpp import compiler_of_cpp, run_cuda_text
 from simlayout.codegen.printer import WIDTH, count_operations, cuda_body, python_body, wraps
 from simlayout.codegen.reader import compile_source
 from simlayout.codegen.symbols import Expr, limits, symbol
-from simlayout.errors import SimlayoutError, VerificationError, require
+from simlayout.errors import SimlayoutError, VerificationError, brief, require
 from simlayout.proofs import Access, Certificate, verify
 from simlayout.shown import Shown
 
@@ -98,7 +98,7 @@ def emit(access: Access, *, unit: str = "elements", stored_by: Access | Collecti
     certificate = verify(access, stored_by=stored_by, arch=arch)
     scale = {"elements": 1, "bytes": dtype_of(access.dtype).bytes}
     if unit not in scale:
-        raise SimlayoutError(f'unit {unit!r}: an index function returns "elements" or "bytes"')
+        raise SimlayoutError(f'unit {brief(unit)}: an index function returns "elements" or "bytes"')
     name, parameters = identifier(access.name) if name is None else checked_name(name), tuple(access.domain)
     _check_names(access, parameters)
     offset: Any = trace(access)
@@ -141,7 +141,7 @@ def checked_name(name):
     """The name itself. Raises SimlayoutError if an emitted function cannot have it, in Python, in C++, or because of the
     names t0, t1, ... of the emitted code."""
     if not isinstance(name, str) or not _is_name(name) or name.startswith("_") or re.fullmatch(r"t\d+", name):
-        raise SimlayoutError(f"{name!r} cannot be the name of an emitted function: give letters, digits and underscores "
+        raise SimlayoutError(f"{brief(name)} cannot name an emitted function: give letters, digits and underscores "
                              "that begin with a letter, no word of Python or C++, and not t0, t1, ...")
     return name
 

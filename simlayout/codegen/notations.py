@@ -127,6 +127,7 @@ def tile(text: str, domain: Mapping[str, int] | None = None, dtype: AnyDType = "
     simlayout.codegen.notations.SizesError: 'x ^ 8' does not say how large its tile is: give domain={'x': 64}, or write \
 'x ^ 8 for x<64'
     """
+    dtype_of(dtype)                                      # most notations do not ask
     body, sizes = sized(text, domain)
     if not sizes and _is_formula(body, ()):
         names = _coordinates(body) or ["row", "col"]

@@ -18,7 +18,7 @@ row = 2, col = 8 it is 80, and its bits give 64
 
 from dataclasses import dataclass
 
-from simlayout.algebra import Composed, F2Map, Layer, Layout, Rotation, Swizzle, Tile
+from simlayout.algebra import Composed, F2Map, Layer, Layout, Rotation, Swizzle, Tile, dtype_of
 from simlayout.algebra.aliases import AnyDType, IndexFunction
 from simlayout.algebra.notation import as_layout, in_two_modes
 from simlayout.algebra.translate import TritonSwizzle
@@ -85,6 +85,7 @@ def translate(source: IndexFunction, to: str, tile: tuple[int, int] | Layout | N
     """
     if not isinstance(to, str) or to not in NOTATIONS:
         raise LayoutError(f"no notation {brief(to)}; there are {', '.join(NOTATIONS)}")
+    dtype_of(dtype)                                      # most notations do not ask
     tiled = _tiled_source(source, tile, dtype)
     result = tiled.source if _is_already(tiled.source, to, dtype) else _TRANSLATORS[to](tiled)
     proof = equivalent(tiled.source, result, tiled.domain)
@@ -105,6 +106,9 @@ def _tiled_source(source, tile, dtype):
         source = source @ (tile if isinstance(tile, Layout) else Layout.row_major(*_sizes(tile)))
     if isinstance(source, (Layout, Composed)):
         sizes = _sizes(source if isinstance(source, Layout) else source.layout)
+        if tile is not None and not isinstance(tile, Layout) and _sizes(tile) != sizes:
+            raise LayoutError(f"{source} brings its own tile, {sizes[0]} x {sizes[1]}, which is not {brief(tile)}: leave "
+                              "that out")
     elif tile is None:
         raise LayoutError(f"{text_of(source)} does not say how large its tile is: give tile=(rows, columns)")
     else:
@@ -124,7 +128,7 @@ def _sizes(tile):
                               f"{in_two_modes(tile)}, or write (1,64) for a single row")
         return tile[0].size, tile[1].size
     if not isinstance(tile, tuple) or len(tile) != 2 or not all(isinstance(n, int) and n > 0 for n in tile):
-        raise LayoutError(f"a tile is (rows, columns), at least 1 each, not {tile!r}")
+        raise LayoutError(f"a tile is (rows, columns), at least 1 each, not {brief(tile)}")
     return tile
 
 

@@ -1,6 +1,5 @@
 """An access: one shared-memory instruction, its tile, and the coordinate that each thread passes."""
 
-import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
@@ -14,6 +13,7 @@ from simlayout.algebra.checked import GREATEST
 from simlayout.algebra.exact import box_arguments, box_point, exactly, pieces
 from simlayout.algebra.layout import check_points
 from simlayout.algebra.notation import as_layout
+from simlayout.arguments import as_int, typed
 from simlayout.drawn import drawn_by
 from simlayout.errors import AddressError, LayoutError, UndefinedError, brief
 from simlayout.hardware import analyze, arch_of, instruction
@@ -118,7 +118,7 @@ class Access(Shown):
 
     def _as_int(self, value, of, what):
         try:
-            return operator.index(value)
+            return as_int(value)
         except TypeError:
             raise LayoutError(f"access {self.name!r}: {of} is {brief(value)}; give an int{what}") from None
 
@@ -232,8 +232,12 @@ class Access(Shown):
             used[list(group)] = True
         return used
 
+    @typed(LayoutError)
     def point(self, row: int, lane: int) -> dict[str, int]:
         """The domain point {variable: value} of a lane of row `row` of `addresses()`."""
+        if not (0 <= row < self.instructions() and 0 <= lane < self.warp):
+            raise LayoutError(f"access {self.name!r} has no lane {lane} of instruction {row}: {self.instructions()} "
+                              f"instructions of {self.warp} lanes are counted from 0")
         names, sizes = self.table_order()
         at = box_point(names, [(0, n) for n in sizes], row * self.warp + lane)
         return {variable: at[variable] for variable in self.domain}

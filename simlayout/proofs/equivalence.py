@@ -1,6 +1,5 @@
 """equivalent: proves that two index functions are equal on a domain, or finds the first point at which they differ."""
 
-import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
@@ -12,6 +11,7 @@ from simlayout.algebra.exact import box_arguments, box_point, exact_offsets, pie
 from simlayout.algebra.f2 import F2Map
 from simlayout.algebra.nested import mode_sizes
 from simlayout.algebra.notation import as_layout
+from simlayout.arguments import as_int
 from simlayout.errors import LayoutError, brief
 from simlayout.shown import Shown
 from simlayout.wording import counted, tile_name
@@ -113,7 +113,7 @@ def named_domain(domain, left, right, names=None):
         domain = _shared(left, right, *shapes)
     try:
         named = dict(domain) if isinstance(domain, dict) else dict(zip(_names(names, len(domain)), domain))
-        sizes = tuple(operator.index(n) for n in named.values())
+        sizes = tuple(as_int(n) for n in named.values())
     except TypeError:
         raise LayoutError(f"a domain is {{name: size}} or sizes, ints of at least 1, not {brief(domain)}") from None
     if not sizes or min(sizes) < 1:

@@ -70,7 +70,7 @@ def prove_tile(tensor: TensorMap, loads: Sequence[tuple[Sequence[int], int]], ad
     """
     require(TensorMap, "prove_tile", tensor)
     addresses = np.asarray(addresses)
-    if not loads or addresses.ndim != 2:
+    if not loads or addresses.ndim != 2 or not addresses.size:
         raise LayoutError("a tile needs at least one load and the addresses of its elements, [rows, k]")
     put = _landings(tensor, loads, addresses.shape, origin, _plane(tensor, loads, "K"))
     _compare(put, addresses, len(loads), "the layout has it", "the layout has it", "make the layout fit the box")

@@ -12,7 +12,7 @@ from math import gcd, lcm
 import numpy as np
 
 from simlayout.arguments import typed
-from simlayout.errors import LayoutError, SimlayoutError
+from simlayout.errors import LayoutError, SimlayoutError, brief
 from simlayout.hardware import analyze
 from simlayout.hardware.banks.copies import LINE_BYTES
 from simlayout.hardware.tables.arch import LANES
@@ -48,9 +48,9 @@ class Source:
 
     def __post_init__(self):
         if self.operand not in ("A", "B"):
-            raise LayoutError(f'a copy reads operand "A" or "B", not {self.operand!r}')
+            raise LayoutError(f'a copy reads operand "A" or "B", not {brief(self.operand)}')
         if not callable(self.element):
-            raise LayoutError(f"a source is a function (tid, *loop variables) -> (row, column), not {self.element!r}")
+            raise LayoutError(f"a source is a function (tid, *loop variables) -> (row, column), not {brief(self.element)}")
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ def analyze_copies(access, leading):
     if access.source is None:
         raise LayoutError(f"access {access.name!r}: leading is of what a copy reads: give the access a Source")
     if not _is_integer(leading) or not 1 <= leading <= MOST_LEADING:
-        raise LayoutError(f"leading = {leading!r}: give an integer of elements from row to row, 1 to {MOST_LEADING}")
+        raise LayoutError(f"leading = {brief(leading)}: give an integer of elements from row to row, 1 to {MOST_LEADING}")
     return Table.of(access).analyze(leading)
 
 

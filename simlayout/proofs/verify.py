@@ -61,7 +61,7 @@ def verify(subject: Access | IndexFunction | str, conflict_free_for: Access | Co
     certificates = [_verify_access(replace(a.on(arch), tile=subject, excess=0), ()) for a in conflict_free_for]
     claims += [f"conflict-free for {c.name} ({c.instruction}{_elsewhere(c.arch)}): "
                f"{counted(c.wavefronts, _pass(c.arch))} = ideal" for c in certificates]
-    chips = dict.fromkeys(c.arch for c in certificates) or [arch or DEFAULT_ARCH]
+    chips = dict.fromkeys(c.arch for c in certificates) or [arch_of(DEFAULT_ARCH if arch is None else arch).name]
     size = int(subject.size)                         # type: ignore[union-attr]   # a tile: _tile_claims takes no other
     return Certificate(name=str(subject), claims=tuple(claims), domain={"coordinate": size}, arch=", ".join(chips),
                        instructions=sum(c.instructions for c in certificates),

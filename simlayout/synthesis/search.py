@@ -11,7 +11,7 @@ import numpy as np
 from simlayout.algebra import Tile
 from simlayout.algebra.aliases import Progress
 from simlayout.algebra.composed import join
-from simlayout.arguments import typed
+from simlayout.arguments import as_int, typed
 from simlayout.errors import LayoutError, SimlayoutError, brief
 from simlayout.hardware import analyze, arch_of
 from simlayout.proofs import Access
@@ -194,19 +194,27 @@ def _check_arguments(accesses, families, layers, limit, budget, executor):
     unknown = [f for f in families if f not in ALL_FAMILIES] if isinstance(families, (list, tuple, set)) else [families]
     if unknown or not families:
         near = meant(unknown[0], ALL_FAMILIES) if unknown else ""
-        raise SimlayoutError(f"families {families!r}: choose from {', '.join(ALL_FAMILIES)}{near}")
-    if not isinstance(layers, int) or layers not in (1, 2):
-        raise SimlayoutError(f"layers {layers!r}: 1 swizzle, or 2, one over the other")
+        raise SimlayoutError(f"families {brief(families)}: choose from {', '.join(ALL_FAMILIES)}{near}")
+    if not _counts(layers) or layers > 2:
+        raise SimlayoutError(f"layers {brief(layers)}: 1 swizzle, or 2, one over the other")
     if layers == 2 and "swizzle" not in families:
         raise SimlayoutError(f"layers 2: one swizzle over another, and of {', '.join(families)} none is a swizzle: name "
                              "that family too, or leave out the layers")
     if executor is not None and not hasattr(executor, "map"):
-        raise SimlayoutError(f"executor = {executor!r}: give one of concurrent.futures, or None; `jobs` is the command "
+        raise SimlayoutError(f"executor = {brief(executor)}: give one of concurrent.futures, or None; `jobs` is the command "
                              "line's")
-    if not isinstance(limit, int | np.integer) or limit < 1:
-        raise SimlayoutError(f"limit = {limit!r}: how many layouts to return, at least 1")
-    if budget is not None and (not isinstance(budget, int | np.integer) or budget < 1):
-        raise SimlayoutError(f"budget = {budget!r}: bytes that the tile may take, at least 1")
+    if not _counts(limit):
+        raise SimlayoutError(f"limit = {brief(limit)}: how many layouts to return, at least 1")
+    if budget is not None and not _counts(budget):
+        raise SimlayoutError(f"budget = {brief(budget)}: bytes that the tile may take, at least 1")
+
+
+def _counts(value):
+    """Whether a value is an integer of at least 1."""
+    try:
+        return as_int(value) > 0
+    except TypeError:
+        return False
 
 
 def _task(accesses, budget, base):
@@ -223,7 +231,7 @@ def _task(accesses, budget, base):
     if itemsize * first.tile.cosize > memory:
         raise LayoutError(f"{first.tile} takes {itemsize * first.tile.cosize} bytes, a CTA has {memory}: use a smaller tile")
     widest = max(a.bytes for a in accesses)
-    if base is not None and (not isinstance(base, int | np.integer) or base < 1 or base % max(widest, WORD_BYTES)):
+    if base is not None and (base < 1 or base % max(widest, WORD_BYTES)):
         raise SimlayoutError(f"base = {base!r}: give the bytes that the tile's start is a multiple of, themselves a "
                              f"multiple of {max(widest, WORD_BYTES)} for the widest access")
     verify(first.tile)

@@ -78,7 +78,7 @@ def test_a_coordinate_may_be_called_as_a_word_of_another_language():
     (7, None, sl.ParseError, "int"),
     ("smem[row * 64 + col]", None, sl.ParseError, "without the array's name"), ("vec = 8", None, sl.ParseError, "Triton"),
     ("row for row<x", None, sl.ParseError, "'row<x' is no size"), ("row for row<4", {"row": 5}, sl.LayoutError, "4 values"),
-    ("row", {"row": 0}, sl.LayoutError, "at least 1"), ("row", {"row": True}, sl.LayoutError, "at least 1"),
+    ("row", {"row": 0}, sl.LayoutError, "at least 1"), ("row", {"row": True}, sl.LayoutError, "an int .*, not True"),
     ("SWIZZLE_128B", {"row": 4, "col": 32}, sl.LayoutError, "64 columns wide"), ("", None, sl.ParseError, "column 1"),
     ("threadIdx.x * 64", None, sl.ParseError, "unknown name 'threadIdx.x'"),
     ("row, col", {"row": 4, "col": 4}, sl.ParseError, "leave out the commas"),

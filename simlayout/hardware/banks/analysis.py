@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from simlayout.algebra.aliases import ArrayLike
-from simlayout.errors import AddressError, InstructionError
+from simlayout.errors import AddressError, InstructionError, brief
 from simlayout.excess import WithExcess
 from simlayout.hardware.banks import model
 from simlayout.hardware.banks.copies import past_cache, through_cache
@@ -149,7 +149,7 @@ class Analysis(Shown, WithExcess[np.ndarray]):
         from simlayout.hardware.banks.explain import explain
 
         if not isinstance(index, int | np.integer) or isinstance(index, bool) or not -len(self) <= index < len(self):
-            raise AddressError(f"access {index!r} of {len(self)}: they count from 0")
+            raise AddressError(f"access {brief(index)} of {len(self)}: they count from 0")
         return explain(self, index)
 
     def as_dict(self) -> dict[str, object]:

@@ -18,7 +18,7 @@ def integers(addresses, lanes=LANES):
                            "asks a layout for them")
     try:
         given = np.asarray(addresses)
-    except (ValueError, OverflowError, RecursionError) as error:
+    except Exception as error:                           # whatever an object does that says it is an array
         raise AddressError(f"addresses are one array of ints, [n, {lanes}] or [{lanes}], {lanes} in each row "
                            f"({error})") from None
     if given.dtype.kind == "O":                          # what no integer of NumPy is, and what was given beside it
@@ -76,7 +76,7 @@ def mask_of(row, active, n):
         return used
     try:
         mask = np.asarray(active)
-    except ValueError as error:
+    except Exception as error:                           # likewise
         raise AddressError(f"active is one array of bools, [n, {lanes}] or [{lanes}] ({error})") from None
     if mask.dtype != bool or mask.shape[-1:] != (lanes,) or mask.ndim > 2:
         raise AddressError(f"active is {mask.dtype} of shape {mask.shape}: give bool [n, {lanes}] or [{lanes}]")

@@ -109,7 +109,7 @@ def fragment(name: str, operand: str | None = None) -> Fragment:
         return wgmma_fragment(name.replace(".mma_async", "").replace(".sync.aligned", ""), operand)
     if name.startswith("tcgen05."):
         if operand is not None:
-            raise InstructionError(f"{name} has one fragment and no operands; leave out {operand!r}")
+            raise InstructionError(f"{name} has one fragment and no operands; leave out {brief(operand)}")
         return tmem_fragment(name)
     result = FRAGMENTS.get((name, operand)) or FRAGMENTS.get((spelled(name, _names()), operand))
     if result is None:
@@ -125,12 +125,12 @@ def _unknown(name, operand):
     """The error line for a fragment that is not in the table."""
     operands = [o for n, o in FRAGMENTS if n == name]
     if operands == [None]:
-        return f"{name} has one fragment and no operands; leave out {operand!r}"
+        return f"{name} has one fragment and no operands; leave out {brief(operand)}"
     if operands:
         known = ", ".join(operands)
         return (f"{name} has a fragment for each operand: name one of {known}" if operand is None else
-                f"{name} has no operand {operand!r}; it has {known}")
-    return f"no fragment known for {name!r}; {hint(name, _names())}"
+                f"{name} has no operand {brief(operand)}; it has {known}")
+    return f"no fragment known for {brief(name)}; {hint(name, _names())}"
 
 
 def _names():

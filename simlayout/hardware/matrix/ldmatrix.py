@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from simlayout.algebra.aliases import Index
 from simlayout.algebra.dtypes import TYPES
 from simlayout.arguments import typed
-from simlayout.errors import InstructionError
+from simlayout.errors import InstructionError, brief
 from simlayout.hardware.tables.mma import mma_of
 from simlayout.shown import Shown
 from simlayout.wording import by
@@ -113,9 +113,9 @@ def choose_ldmatrix(mma: str, operand: str, val_layout: tuple[int, int, int] = (
 def _element_bits(row, operand, major):
     """Bits of the operand's elements; refuses what ldmatrix cannot load."""
     if operand not in ("A", "B"):
-        raise InstructionError(f"ldmatrix loads operand 'A' or 'B' of an mma, not {operand!r}")
+        raise InstructionError(f"ldmatrix loads operand 'A' or 'B' of an mma, not {brief(operand)}")
     if major not in ("K", "MN"):
-        raise InstructionError(f"major is 'K' or 'MN', the mode that is contiguous in shared memory, not {major!r}")
+        raise InstructionError(f"major is 'K' or 'MN', the mode that is contiguous in shared memory, not {brief(major)}")
     dtype = row.operands()[operand][2]
     bits = TYPES[dtype].bits
     if bits == 64:
@@ -130,7 +130,7 @@ def _repetitions(val_layout):
     """(M, N, K) repetitions as a checked tuple."""
     counts = tuple(val_layout) if isinstance(val_layout, (tuple, list)) else ()
     if len(counts) != 3 or any(not isinstance(c, int) or c < 1 for c in counts):
-        raise InstructionError(f"val_layout is three positive repetitions along (M, N, K), not {val_layout!r}")
+        raise InstructionError(f"val_layout is three positive repetitions along (M, N, K), not {brief(val_layout)}")
     return counts
 
 
@@ -139,7 +139,7 @@ def _matrices(total, want, row, operand):
     if want is None:
         return next(x for x in (4, 2, 1) if total % x == 0)
     if not isinstance(want, str) or want not in ("x1", "x2", "x4"):
-        raise InstructionError(f"want is 'x1', 'x2' or 'x4', not {want!r}")
+        raise InstructionError(f"want is 'x1', 'x2' or 'x4', not {brief(want)}")
     count = int(want[1:])
     if total % count:
         raise InstructionError(f"{TOO_FEW_VALUES}: operand {operand} of {row.name} holds {total} of the 8x8 "

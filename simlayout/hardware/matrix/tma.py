@@ -6,7 +6,6 @@ row's span: bits 4 and up of the byte address are XORed with the bits that count
 acts on absolute addresses, so its pattern starts at multiples of 1024, 512 or 256 bytes.
 """
 
-import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
@@ -18,7 +17,7 @@ from simlayout.algebra import dtype_of
 from simlayout.algebra.aliases import AnyDType
 from simlayout.algebra.dtypes import TYPES
 from simlayout.algebra.swizzle_modes import swizzle_mode
-from simlayout.arguments import typed
+from simlayout.arguments import as_int, typed
 from simlayout.drawn import drawn_by
 from simlayout.errors import AddressError, LayoutError, brief
 
@@ -81,9 +80,9 @@ class TensorMap:
             object.__setattr__(self, "element_strides", (1,) * len(self.dims))
         for name in ("dims", "strides", "box", "element_strides"):
             try:
-                object.__setattr__(self, name, tuple(operator.index(v) for v in getattr(self, name)))
+                object.__setattr__(self, name, tuple(as_int(v) for v in getattr(self, name)))
             except TypeError:
-                _fault(f"{name} {getattr(self, name)!r}; give a tuple of integers")
+                _fault(f"{name} {brief(getattr(self, name))}; give a tuple of integers")
         self._check_tensor()
         self._check_box()
 
@@ -106,8 +105,8 @@ class TensorMap:
             if stride % 16 or not (self.dims[i] > 1) <= stride < 2**40:       # CUTLASS gives a batch of 1 the stride 0
                 _fault(f"stride {stride} bytes of dimension {i}; it must be a multiple of 16 below 2**40, and above 0 where "
                        "there is more than one element")
-        if self.address % 16 or self.address < 0:
-            _fault(f"address {self.address:#x}; the tensor must start on 16 bytes")
+        if self.address % 16 or not 0 <= self.address < 2**64:
+            _fault(f"address {self.address:#x}; the tensor must start on 16 bytes, below 2**64")
 
     def _check_box(self):
         """The limits of what an instruction moves."""
@@ -124,7 +123,7 @@ class TensorMap:
             _fault(f"box rows of {self.row_bytes} bytes in a {mode.words}; make box[0] at most "
                    f"{mode.span // self.itemsize}")
         if self.fill not in ("zero", "nan") or (self.fill == "nan" and self.dtype not in FILLS):
-            _fault(f"fill {self.fill!r} for {self.dtype}; \"zero\", or \"nan\" for floating-point types")
+            _fault(f"fill {brief(self.fill)} for {self.dtype}; \"zero\", or \"nan\" for floating-point types")
 
     @classmethod
     @typed(LayoutError, own=("array",))

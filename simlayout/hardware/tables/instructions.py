@@ -308,15 +308,15 @@ def _unknown(text, chip, rows):
                 f"or use {', '.join(list(rows)[:5])}, ... of {chip.name}")
     for prefix, reason in _NOT_MODELLED:
         if canonical.startswith(prefix):
-            return f"{text!r} is not modelled: {reason}"
+            return f"{brief(text)} is not modelled: {reason}"
     if re.fullmatch(r"(atom|red)\.shared\.(add\.noftz\.b?f16|cas\.b16)", _canonical(text)):
         return (f"{text!r} is a loop: ptxas makes ld.shared.b32 of it, and in every round atom.shared.cas.b32, on the "
                 "32-bit words; analyze these")
     if re.search(r"\.v[24]$", text):
-        return f"{text!r} does not say the type of its elements: write {text}.f32, say"
+        return f"{brief(text)} does not say the type of its elements: write {text}.f32, say"
     op, dot, rest = canonical.partition(".")
     near = nearest(f"{_SASS.get(op, op)}{dot}{rest}", rows, 3, 0.5)
     known = ", ".join(rows) if chip.instructions else ("ld.shared, st.shared, ldmatrix, stmatrix, cp.async, red.shared and "
                                                        "atom.shared (see simlayout.hardware.INSTRUCTIONS)")
     hint = f"did you mean {' or '.join(near)}?" if near else f"known are {known}"
-    return f"unknown shared-memory instruction {text!r}; {hint}"
+    return f"unknown shared-memory instruction {brief(text)}; {hint}"

@@ -3,7 +3,7 @@ beside them."""
 
 from dataclasses import dataclass
 
-from simlayout.errors import InstructionError
+from simlayout.errors import InstructionError, brief
 from simlayout.hardware.tables.mma import MmaShape, pairs
 
 
@@ -82,7 +82,7 @@ class SparseMma(MmaShape):
     def check_selector(self, selector: int) -> int:
         """The sparsity selector, if the instruction has it; else raises InstructionError."""
         if selector not in range(self.selectors):
-            raise InstructionError(f"{self.name} has sparsity selectors 0 to {self.selectors - 1}, not {selector!r}")
+            raise InstructionError(f"{self.name} has sparsity selectors 0 to {self.selectors - 1}, not {brief(selector)}")
         return selector
 
     def operands(self) -> dict[str, tuple[int, int, str]]:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from simlayout.algebra.swizzle_modes import ATOM_32B
-from simlayout.errors import InstructionError
+from simlayout.errors import InstructionError, brief
 from simlayout.hardware.tables.provenance import Provenance
 from simlayout.hardware.tables.tcgen05 import HAVE_TCGEN05
 
@@ -113,7 +113,7 @@ def operand_reader(name: str) -> OperandReader:
     'sm_100'
     """
     if name not in READERS:
-        raise InstructionError(f"no reader {name!r} of operands in shared memory; there are {', '.join(READERS)}")
+        raise InstructionError(f"no reader {brief(name)} of operands in shared memory; there are {', '.join(READERS)}")
     return READERS[name]
 
 

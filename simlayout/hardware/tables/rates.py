@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from simlayout.arguments import typed
-from simlayout.errors import InstructionError
+from simlayout.errors import InstructionError, brief
 from simlayout.hardware.tables.arch import DEFAULT_ARCH
 from simlayout.hardware.tables.provenance import Provenance
 
@@ -41,4 +41,4 @@ def mma_clocks(name: str, arch: str = DEFAULT_ARCH) -> float:
         return MMA_RATES[arch][name].clocks
     except KeyError:
         known = ", ".join(MMA_RATES.get(arch, {})) or "none"
-        raise InstructionError(f"no mma rate known for {name!r} on {arch}; known: {known}") from None
+        raise InstructionError(f"no mma rate known for {brief(name)} on {arch}; known: {known}") from None

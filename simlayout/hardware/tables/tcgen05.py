@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from simlayout.errors import InstructionError, require_ints
+from simlayout.errors import InstructionError, brief, require_ints
 from simlayout.hardware.tables.provenance import Provenance
 
 HAVE_TCGEN05 = "sm_100", "sm_103", "sm_110"
@@ -18,7 +18,7 @@ HAVE_K96 = ("sm_103",)
 def check_form(form: str) -> str:
     """The form itself; InstructionError for what is none of FORMS."""
     if form not in FORMS:
-        raise InstructionError(f"no form {form!r} of tcgen05.mma; there are {', '.join(FORMS)}")
+        raise InstructionError(f"no form {brief(form)} of tcgen05.mma; there are {', '.join(FORMS)}")
     return form
 
 
@@ -89,7 +89,7 @@ def kind_of(name: str) -> Kind:
     """
     row = KINDS.get(str(name).removeprefix("kind::"))
     if row is None:
-        raise InstructionError(f"no kind {name!r} of tcgen05.mma; there are {', '.join(KINDS)}")
+        raise InstructionError(f"no kind {brief(name)} of tcgen05.mma; there are {', '.join(KINDS)}")
     return row
 
 
