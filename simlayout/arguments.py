@@ -173,7 +173,7 @@ def _array(value):
     return array if hasattr(value, "__array__") else value   # what lies on a GPU is copied once
 
 
-PLAIN = {
+PLAIN: dict[Any, Kind] = {
     int: Kind("an integer", "", _integer),
     bool: Kind("True or False", "", _truth),
     str: Kind("a text", "", _when(lambda value: isinstance(value, str))),
@@ -181,7 +181,7 @@ PLAIN = {
     NoneType: Kind("None", "", _when(lambda value: value is None)),
     tuple: Kind("a tuple", "", lambda value: _parts(value, None)),
     dict: Kind("a dict", "", _when(lambda value: isinstance(value, Mapping))),
-    Path: Kind("a path", "", _when(lambda value: isinstance(value, PathLike))),
+    **dict.fromkeys((Path, PathLike), Kind("a path", "", _when(lambda value: isinstance(value, PathLike)))),
 }
 
 NUMBERS = Kind("an array of numbers", "", _array)

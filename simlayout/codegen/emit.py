@@ -268,7 +268,7 @@ def _differs(emitted, how, value, model_value, point, access):
     at = {variable: point[variable] for variable in access.domain}
     where = ", ".join(f"{k} = {v}" for k, v in at.items())
     raise VerificationError(f"emitted {emitted.name} {how} gives {value} where the model gives {model_value}, at "
-                            f"{where}", {"point": at, "got": int(value), "want": model_value})
+                            f"{where}", {"point": at, "got": value, "want": model_value})
 
 
 def _check_cuda(emitted, access):

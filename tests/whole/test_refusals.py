@@ -122,6 +122,9 @@ def test_an_index_is_an_integer_and_what_numpy_would_wrap_is_refused_or_exact(fu
     (lambda: sl.analyze("ldmatrix.x4", Broken()), "one array of ints"),
     (lambda: sl.analyze("ldmatrix.x4", np.arange(32) * 16, Broken()), "one array of bools"),
     (lambda: Tile(lambda r, c: r, ((1, 2), 3)), "a name and a size each"),
+    (lambda: sl.machine.GlobalPointer([1, 2]), r"an array of NumPy, not \[1, 2\]"),
+    (lambda: sl.hardware.add_records(None), "path is a text or a path, not None"),
+    (lambda: sl.codegen.check(sl.emit(ROWS), ROWS, lambda t, k: "x"), "gives x where the model gives 0"),
     (lambda: sl.TensorMap("f16", (64, 64), (128,), (64, 64), address=2**64), "below 2\\*\\*64")])
 def test_what_a_function_does_not_need_this_time_is_looked_at_all_the_same(call, fault):
     with pytest.raises(SimlayoutError, match=fault):

@@ -17,6 +17,7 @@ from zipfile import BadZipFile, is_zipfile
 
 import numpy as np
 
+from simlayout.arguments import typed
 from simlayout.errors import SimlayoutError
 from simlayout.files import NOT_OURS, fault_of, reading, write_whole
 from simlayout.hardware.banks.analysis import analyze
@@ -193,6 +194,7 @@ def summaries_text(summaries):
     return json.dumps([{"arch": s.arch, "about": s.about, "cases": s.cases} for s in summaries], indent=1) + "\n"
 
 
+@typed()
 def add_records(path: str | PathLike) -> Summary:
     """Adds a record file to what `provenance` knows, for this process. Returns its Summary; raises SimlayoutError."""
     summary, _ = check_file(path)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from simlayout.errors import AddressError, MachineError
+from simlayout.errors import AddressError, MachineError, brief
 from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.memory import PerLane, lane_addresses
 from simlayout.machine.hazards.units import in_array
@@ -63,6 +63,8 @@ class Allocation:
     """
 
     def __init__(self, array):
+        if not isinstance(array, np.ndarray):
+            raise MachineError(f"a kernel is given an array of NumPy, not {brief(array)}: wrap it in np.asarray")
         if array.dtype.hasobject:
             raise MachineError(f"an array of {array.dtype} holds Python objects, and a GPU sees bytes: give it a dtype of "
                                "fixed size")
