@@ -54,7 +54,7 @@ def test_a_function_takes_what_it_is_given_or_refuses_it_in_one_line_of_its_own(
     (lambda: sl.analyze("ld.shared.b32", []), r"shape \(0,\)"),
     (lambda: sl.analyze("ld.shared.b32", np.full(32, 2**63, np.uint64)), "address 9223372036854775808 is out of range"),
     (lambda: sl.search([sl.Access("a", "ldmatrix.x4", LAYOUT)], families=()), r"families \(\): choose from swizzle"),
-    (lambda: sl.search([sl.Access("a", "ldmatrix.x4", LAYOUT)], ("swizzel",)), r"f2 \(did you mean swizzle\?\)"),
+    (lambda: sl.search([sl.Access("a", "ldmatrix.x4", LAYOUT)], ("swizzel",)), r"tma \(did you mean swizzle\?\)"),
     (lambda: sl.search([sl.Access("a", "ldmatrix.x4", LAYOUT)], layers=3), "layers 3: 1 swizzle, or 2"),
     (lambda: sl.fragment("m16n8k16.f32.f16.f16.f32"), "a fragment for each operand: name one of A, B, C, D"),
     (lambda: sl.search([sl.Access("a", "ldmatrix.x4", LAYOUT)], executor=5), "executor = 5: give one of concurrent.futures"),
