@@ -141,8 +141,8 @@ def checked_name(name):
     """The name itself. Raises SimlayoutError if an emitted function cannot have it, in Python, in C++, or because of the
     names t0, t1, ... of the emitted code."""
     if not isinstance(name, str) or not _is_name(name) or name.startswith("_") or re.fullmatch(r"t\d+", name):
-        raise SimlayoutError(f"{brief(name)} cannot name an emitted function: give letters, digits and underscores "
-                             "that begin with a letter, no word of Python or C++, and not t0, t1, ...")
+        raise SimlayoutError(f"{brief(name)} cannot be the name of an emitted function: give letters, digits and "
+                             "underscores that begin with a letter, no word of Python or C++, and not t0, t1, ...")
     return name
 
 
