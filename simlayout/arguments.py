@@ -170,6 +170,8 @@ def _array(value):
         raise Other("copy it to the CPU, as x.cpu() or cupy.asnumpy(x) do" if on_gpu else "") from None
     if array.dtype.kind in "OUSMm":
         raise Other
+    if isinstance(array, np.ma.MaskedArray):
+        raise Other("its mask would not count: fill it, as x.filled(0) does")
     return array if hasattr(value, "__array__") else value   # what lies on a GPU is copied once
 
 

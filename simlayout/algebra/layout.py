@@ -236,7 +236,7 @@ def as_index(value):
 def _offset(coordinate, shape, stride, layout):
     """The offset of a coordinate in one (possibly nested) mode. layout: the whole layout, for the text of an error."""
     if not isinstance(shape, tuple):
-        return as_index(coordinate) * stride
+        return _steps(as_index(coordinate), shape, stride, layout)
     if isinstance(coordinate, tuple):
         if len(coordinate) != len(shape):
             raise LayoutError(f"layout {layout} takes {len(shape)} coordinates for {tuple_text(shape)}, "
@@ -244,15 +244,25 @@ def _offset(coordinate, shape, stride, layout):
         parts = [_offset(c, s, d, layout) for c, s, d in zip(coordinate, shape, stride, strict=True)]
     else:
         index, parts = as_index(coordinate), []
+        *sizes, size_of_last = flatten(shape)
         *steps, last = flatten(stride)
-        for size, step in zip(flatten(shape)[:-1], steps, strict=True):
+        for size, step in zip(sizes, steps, strict=True):
             parts.append(index % size * step)
             index = index // size
-        parts.append(index * last)                      # the last mode has no upper limit, as in CuTe
+        parts.append(_steps(index, size_of_last, last, layout))      # the last mode has no upper limit, as in CuTe
     total = parts[0]
     for part in parts[1:]:
         total = total + part
     return total
+
+
+def _steps(index, size, stride, layout):
+    """So many steps of a mode; LayoutError for arrays that leave it so far that NumPy would wrap what Python does not."""
+    if type(index) is np.ndarray and index.size:         # those of `exactly` look for themselves
+        most = max(int(index.max()), -int(index.min()))
+        if most >= size and most * stride + layout.cosize > INDEX_LIMIT:
+            raise LayoutError(f"coordinate {most} of {layout} has an offset beyond 64 bits: use a smaller one, or ints")
+    return index * stride
 
 
 def check_points(total, what):

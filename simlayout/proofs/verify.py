@@ -4,7 +4,7 @@ A check either holds everywhere, and becomes a line of the certificate, or it ra
 first point where it fails: the coordinates, the lanes, the addresses, and what would fix it.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -72,7 +72,7 @@ def verify(subject: Access | IndexFunction | str, conflict_free_for: Access | Co
 
 def _accesses(argument, what) -> tuple[Access, ...]:
     """The Accesses of an argument: several of them, or one alone."""
-    accesses = tuple(argument) if isinstance(argument, (list, tuple, set)) else (argument,)
+    accesses = tuple(argument) if isinstance(argument, (list, tuple, set, Iterator)) else (argument,)
     for one in accesses:
         if not isinstance(one, Access):
             raise SimlayoutError(f"{what} takes a list of Accesses, not {type(one).__name__}: wrap a layout in "

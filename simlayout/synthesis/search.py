@@ -1,6 +1,6 @@
 """search: finds the layouts of some families that serve several accesses at once, or proves that there is none."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from itertools import permutations
@@ -84,6 +84,8 @@ def search(accesses: Access | Sequence[Access], families: Sequence[str] = ("swiz
     """
     families = (families,) if isinstance(families, str) else families
     accesses = (accesses,) if isinstance(accesses, Access) else accesses
+    accesses = tuple(accesses) if isinstance(accesses, Iterator) else accesses
+    families = tuple(families) if isinstance(families, Iterator) else families
     _check_arguments(accesses, families, layers, limit, budget, executor)
     task = _task(tuple(accesses), budget, base)
     repeating = [(family, layout) for family, layout in _plans(task, families, layers) if task.repeats(layout)]

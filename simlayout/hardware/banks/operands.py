@@ -16,6 +16,9 @@ def integers(addresses, lanes=LANES):
     if callable(addresses):
         raise AddressError("addresses are ints, not a function: Access(name, instruction, layout, lanes, domain).analyze() "
                            "asks a layout for them")
+    if isinstance(addresses, np.ma.MaskedArray):
+        raise AddressError("addresses are a masked array, whose mask does not count: give addresses.filled(0), and "
+                           "active=~addresses.mask")
     try:
         given = np.asarray(addresses)
     except Exception as error:                           # whatever an object does that says it is an array
