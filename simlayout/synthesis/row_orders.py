@@ -94,6 +94,8 @@ def best_order(groups, matrices, least, trans):
     for other in others:
         if counted(groups[:, other], matrices) < fewest:
             order, masks, fewest = other, None, counted(groups[:, other], matrices)
+    if fewest == least:
+        return order, masks
     known, shuffled = _alike(groups), np.random.default_rng(0)
     starts = STARTS // len(known[0]) if matrices > 2 else 0        # with two matrices one is enough
     for start in (order, *(shuffled.permutation(ROWS * matrices).tolist() for _ in range(starts))):
@@ -185,8 +187,8 @@ def _in_places(phases):
 
 def _alike(groups):
     """(instructions [n, rows], how many are like each) of which no two are alike but for the numbers of the groups."""
-    first = (groups[:, :, None] == groups[:, None, :]).argmax(axis=2)        # the first row that lies in the group of each
-    _, at, times = np.unique(first, axis=0, return_index=True, return_counts=True)
+    first = np.stack([(groups == group).argmax(axis=1) for group in range(GROUPS)], axis=1)      # row that lies in it
+    _, at, times = np.unique(np.take_along_axis(first, groups, axis=1), axis=0, return_index=True, return_counts=True)
     return groups[at], times
 
 
