@@ -11,12 +11,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from operator import and_
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.passes.statements import places
 
-_Set = TypeVar("_Set", set, int)
+
+class _Joined(Protocol):
+    """What is known on two ways, with `&`."""
+
+    def __and__(self, other, /): ...
+
+
+_Known = TypeVar("_Known", bound=_Joined)
 
 
 @dataclass(frozen=True)
@@ -87,11 +94,11 @@ class Flow:
         """How many statements of the function define a register, those among them that cannot be reached."""
         return Counter(name for one in self.function.body or () for name in one.writes)
 
-    def settled(self, through: Callable[[int, _Set], _Set], nothing: _Set) -> bool:
+    def settled(self, through: Callable[[int, _Known], _Known], nothing: _Known) -> bool:
         """Goes through the blocks until nothing changes any more; returns whether it comes to that. through: what is known
-        behind a block, of its number and of what is known ahead of it, whichever way led there; sets, or numbers whose bits
-        are one. nothing: the empty one."""
-        behind: dict[int, _Set] = {}
+        behind a block, of its number and of what is known ahead of it, whichever way led there: by `&`, as of sets, or of
+        numbers whose bits are one. nothing: the empty one."""
+        behind: dict[int, _Known] = {}
         for _ in range(2 * len(self.order) + 2):
             before = dict(behind)
             for block in self.order:
@@ -170,6 +177,15 @@ class Flow:
                 found.add(id(statement))
                 if changes(statement):
                     break
+        return found
+
+    def ahead(self, changes: Callable[[syntax.Instruction], bool]) -> dict[int, int]:
+        """{block: how many statements that `changes` something stand ahead of it, in order}. ptxas knows of memory what it
+        has read since the last one, also where that is in the other arm of a branch, from which no way leads there."""
+        found, many = {}, 0
+        for block in self.order:
+            found[block] = many
+            many += sum(map(changes, self.blocks[block]))
         return found
 
     @cached_property

@@ -14,12 +14,14 @@ become. A generic load of a vector becomes what it needs of pairs and single ele
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from simlayout.machine.arithmetic.carriers import WIDTHS
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.passes.accesses import becomes_branches, keeps_apart, may_be_shared, may_change, plain_access
 from simlayout.machine.ptx.passes.alignments import MOST_ZEROS, Alignments
 from simlayout.machine.ptx.passes.flow import Flow
+from simlayout.machine.ptx.passes.had import LINE, Loads
 from simlayout.machine.ptx.passes.known import BOTH, HIGH, LOW
 from simlayout.machine.ptx.passes.loads_ahead import Ahead, kept_halves
 from simlayout.machine.ptx.passes.statements import Statements
@@ -57,17 +59,18 @@ class Wholes:
     within: dict[int, set[int]]
 
 
-def joined(body: Statements, names, unread: Set[int], redundant: Mapping[int, Set[int]]) -> Wholes:
+def joined(body: Statements, names, unread: Set[int], redundant: Loads) -> Wholes:
     """Of the statements of some Names' function. unread, redundant: which of them count nothing, as of the passes."""
-    gone, again = unread | redundant.keys(), defaultdict[int, list](list)
+    gone, again = unread | redundant.gone.keys(), defaultdict[int, list](list)
     for statement in body:
-        for one in redundant.get(id(statement), ()):
+        for one in redundant.gone.get(id(statement), ()):
             again[one].append(statement)                 # reads what that has loaded
     body = tuple(statement for statement in body if id(statement) not in gone)
     wholes = Wholes(dict.fromkeys(gone, ()) | {id(s): made for s in body if (made := _narrowed(s, names))}, {})
     function = replace(names.function, body=body)
     halves = kept_halves(function)
-    every = {id(s): parts for s in body if (parts := _parts(s, names, halves, again[id(s)])) is not None}
+    every = {id(s): parts.wider(redundant.wider.get(id(s), ())) for s in body
+             if (parts := _parts(s, names, halves, again[id(s)])) is not None}
     if not every:
         return wholes
     aligned = Alignments(names)
@@ -96,6 +99,10 @@ class _Parts:
     @property
     def store(self):
         return self.statement.opcode == "st"
+
+    def wider(self, places):
+        """Such with more that is wanted, at places from its start on."""
+        return replace(self, wanted=(*self.wanted, *sorted({*places}.difference(self.wanted)))) if places else self
 
 
 def _parts(statement, names, halves, again):
@@ -231,23 +238,60 @@ def _runs_of_loads(function, every):
         return []
     flow = Flow.of(function)
     at = dict(_places(flow))
-    loads = {one: every[one] for one in at if one in every and not every[one].store}
-    kinds = {one: ((parts.size, parts.base, parts.mask, parts.size == 2 and at[one]), _named(parts.base))
-             for one, parts in loads.items() if parts.statement.guard is None}           # halves are joined in a block
-    ahead = Ahead(flow, kinds, may_change)
+    kinds = {one: (parts.size, parts.base, parts.mask, at[one].changes, parts.size == 2 and at[one])   # halves: in a block
+             for one in at if (parts := every.get(one)) is not None and parts.statement.guard is None}
+    loads = {one: (kind, _named(every[one].base)) for one, kind in kinds.items() if not every[one].store}
+    order = _Order(Ahead(flow, loads, may_change), {one: place.block for one, place in at.items()}, _leaders(kinds, every))
     runs: dict[int, list] = {}                           # the first load of a run -> all of it
-    for one, parts in loads.items():
-        runs.setdefault(ahead.first(one), []).append(parts)
-    return [_Run(run, ahead) for run in runs.values()]
+    for one in at:
+        if one in every and not every[one].store:
+            runs.setdefault(order.ahead.first(one), []).append(every[one])
+    return [_Run(run, order) for run in runs.values()]
+
+
+class _At(NamedTuple):
+    """Where a statement is: its basic block, which of those that ptxas makes of that, and how many statements ahead of it
+    may change shared memory."""
+
+    block: int
+    number: int
+    changes: int
 
 
 def _places(flow):
-    """(id of a statement, (its basic block, which of those that ptxas makes of that))."""
+    """(id of a statement, its _At)."""
+    ahead = flow.ahead(may_change)
     for block in flow.order:
-        number = 0
+        number, changes = 0, ahead[block]
         for statement in flow.blocks[block]:
             number += becomes_branches(statement, True)
-            yield id(statement), (block, number)
+            changes += may_change(statement)
+            yield id(statement), _At(block, number, changes)
+
+
+def _leaders(kinds, every):
+    """{(a load's id, a line): whether no access of its kind is ahead of it in order that has a part of it}. kinds: of loads
+    and stores, in order."""
+    found, seen = set(), set()
+    for one, kind in kinds.items():
+        lines = {(every[one].offset + at) // LINE for at in every[one].wanted}
+        found.update((one, line) for line in lines if (kind, line) not in seen)
+        seen.update((kind, line) for line in lines)
+    return found
+
+
+class _Order(NamedTuple):
+    """Of loads: which are ahead of which, the blocks that they are in, and which lead others, as `_leaders` has them."""
+
+    ahead: Ahead
+    blocks: Mapping[int, int]
+    leaders: Set[tuple[int, int]]
+
+    def joins(self, one: int, other: int, start: int) -> bool:
+        """Whether a load may come to another one, for a whole that begins at a place: to the first one of all, or to one in
+        its basic block."""
+        leads = (one, start // LINE) in self.leaders
+        return one == other or (leads or self.blocks[one] == self.blocks[other]) and self.ahead(one, other)
 
 
 def _named(base):
@@ -258,11 +302,11 @@ def _named(base):
 
 class _Run:
     """Loads or stores whose parts have one size and one base, and may become one access. every: their _Parts, which are
-    named by their numbers here; ahead: of loads which are ahead of which, None of stores. left: {where: the
+    named by their numbers here; order: of loads, None of stores. left: {where: the
     numbers of those whose part there is in no whole yet}."""
 
-    def __init__(self, every, ahead=None):
-        self.every, self.ahead, self.size = every, ahead, every[0].size
+    def __init__(self, every, order=None):
+        self.every, self.order, self.size = every, order, every[0].size
         self.left: dict[int, list[int]] = {}
         for number, parts in enumerate(every):
             for at in parts.wanted:
@@ -306,17 +350,21 @@ class _Run:
         Loads count where the first of them is, which is ahead of the others, stores where the last is."""
         some = {at: self.left[at] for at in places if self.left.get(at)}
         numbers = sorted({number for there in some.values() for number in there})
-        if self.ahead is None:
+        if self.order is None:
             return (numbers[-1], some) if len(some) == count else None
-        for first in numbers:
-            behind = {number for number in numbers if number == first or self._is_ahead(first, number)}
+        for first in self._firsts(numbers, count):
+            behind = {number for number in numbers if self._joins(first, number, places[0])}
             with_it = {at: here for at, there in some.items() if (here := [one for one in there if one in behind])}
-            if len(with_it) >= (3 if count == 4 else count):
+            if len(with_it) >= (3 if count == 4 else count) and (first in numbers or len(behind) > 1):
                 return first, with_it
         return None
 
-    def _is_ahead(self, one, other):
-        return self.ahead(id(self.every[one].statement), id(self.every[other].statement))
+    def _firsts(self, numbers, count):
+        """The numbers of loads to which others may come. Those of one place come to any that is ahead of several."""
+        return range(numbers[-1] + 1) if count == 1 and numbers else numbers
+
+    def _joins(self, one, other, start):
+        return self.order.joins(id(self.every[one].statement), id(self.every[other].statement), start)
 
     def _starts(self, whole, known):
         """Where wholes of so many bytes may start, as far as they are known to be aligned: by their base, or within one load

@@ -9,8 +9,11 @@ Seen in the SASS of ptxas 13.0: the load behind may be in a branch, in both arms
 loop, or behind `if (...) return`; how much is in between does not matter. But a loop that comes between the two, whatever it
 does, keeps them apart, unless nothing ahead of the first may change shared memory, or order it. So does a loop's head that
 has two ways, where the loop leaves the address as it is, if one is in it or ahead and the other one behind it in the loop
-(`Flow.beside`). Numbers of 16 bits are joined in a basic block alone. Where an arm of an earlier branch loads something of
-the same 16 bytes, ptxas may join less than is said here.
+(`Flow.beside`). Numbers of 16 bits are joined in a basic block alone.
+
+Beyond its basic block only that load of 16 bytes is joined with others which is the first access of these in the text since
+memory may have changed: behind `if (c) x = s[t]; y = s[t + 1];` a load of s[t + 2] in a branch stays alone, and so it does
+behind a store to s[t]. Loads of one place come together at that first one, also if they are joined with nothing there.
 
 Of 16 bits those whose values stay halves of registers. A load puts a number of 16 bits into a register of its own, extended
 by zeros or by its sign, where an instruction wants it like that, as integer arithmetic does; such a load stays alone.

@@ -42,13 +42,13 @@ def made(names) -> Made:
         fields = {of: accesses for statement in function.body for of, accesses in map_fields([statement]).items()}
         return Made(*sunk(function), unread=unread, fields=fields)
     unread = unread_loads(function.body, names.known)
-    redundant = redundant_accesses(function, names.known, names.alike, unread)
-    gone = unread | redundant.keys()
-    wholes = joined(function.body, names, unread, redundant)
+    loads = redundant_accesses(function, names.known, names.alike, unread)
+    redundant, gone = loads.gone, unread | loads.gone.keys()
+    wholes = joined(function.body, names, unread, loads)
     holders = ChainMap(wholes.within, redundant)
     placed, guards = put_off(function, holders, names.known) if function.entry else (function.body, {})
     if list(placed) != list(function.body):
-        wholes = joined(apart(placed, guards), names, unread, redundant)
+        wholes = joined(apart(placed, guards), names, unread, loads)
     counts = wholes.counts | dict.fromkeys(stored_again(function.body, names.known, wholes.counts), ())
     stay = gone.union(guards, *redundant.values())
     placed, under = chosen(replace(function, body=tuple(placed)), names.known, wholes, stay)

@@ -1,7 +1,7 @@
 """Loads of shared memory of which the thread has the value already, and stores that another one of it replaces: ptxas leaves
 them out of the machine code.
 
-Seen in the SASS of ptxas 13.0. A load goes if on all ways to it the same load, or the same store, has had the place, and
+Seen in the SASS of ptxas 13.0. A load goes if on all ways to it loads or stores have had the place (`had`), and
 nothing between may change shared memory, or order it: no other store to it, not even of the same base, no atomic on it,
 copy, barrier or fence, and no call, of which division makes some. Exchanges of lanes, loads, accesses of global memory and
 branches change nothing. What has been stored is forgotten where a loop begins, what has been loaded where one has ended,
@@ -26,12 +26,12 @@ memory from the first of them to where the lanes meet (loads ahead of them do no
 
 from collections import Counter
 from collections.abc import Mapping, Set
-from typing import NamedTuple
 
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.passes.accesses import becomes_branches, is_shared_load, keeps_apart, may_change, plain_access
+from simlayout.machine.ptx.passes.accesses import becomes_branches, is_shared_load, keeps_apart, plain_access
 from simlayout.machine.ptx.passes.alike import Alike
 from simlayout.machine.ptx.passes.flow import Flow
+from simlayout.machine.ptx.passes.had import Loads, Places, loads
 from simlayout.machine.ptx.passes.joined import Joined
 from simlayout.machine.ptx.passes.known import Known
 from simlayout.machine.ptx.passes.statements import Statements, instructions
@@ -41,132 +41,25 @@ _ORDERED = {"acquire", "commit_group"}
 _EXCHANGES = {"shfl", "vote", "match", "redux", "elect"}
 
 
-class _Piece(NamedTuple):
-    """Where a register's worth of shared memory is. base: the name of a register or a variable, "" if it is a number; size:
-    bytes; signed: whether a load of less than 32 bits extends it by its sign."""
-
-    base: str
-    offset: int
-    size: int
-    signed: bool
-
-
-class _Had(NamedTuple):
-    """By which access a thread has the value of a _Piece. base: of that, which must not change."""
-
-    access: int
-    stored: bool
-    base: str
-
-
-def redundant_accesses(function: syntax.Function, known: Known, alike: Alike, unread: Set[int]) -> dict[int, set[int]]:
-    """{id of such a load or store of a function: the ids of those that gave a load's value}. known: what is known of its
-    registers; alike: which of them are the same in all lanes; unread: the ids of loads that are not executed.
+def redundant_accesses(function: syntax.Function, known: Known, alike: Alike, unread: Set[int]) -> Loads:
+    """Those of a function, stores too. known: what is known of its registers; alike: which of them are the same in all
+    lanes; unread: the ids of loads that are not executed.
 
     >>> from simlayout.machine.ptx.parser.grammar import parse
     >>> text = ".version 9.0 .target sm_90 .address_size 64 .entry k() { .reg .b32 %r<5>;\\nst.shared.b32 [%r1], %r2;\\n"
     >>> text += "shfl.sync.bfly.b32 %r3, %r2, 1, 31, -1;\\nld.shared.b32 %r4, [%r1];\\nadd.u32 %r4, %r4, %r3;\\n"
     >>> text += "st.shared.b32 [%r1], %r4;\\nbar.sync 0;\\nld.shared.b32 %r4, [%r1];\\nst.global.b32 [0], %r4; ret; }"
     >>> function = parse(text).functions["k"]
-    >>> gone = redundant_accesses(function, Known(function), Alike(function), set())
+    >>> gone = redundant_accesses(function, Known(function), Alike(function), set()).gone
     >>> [statement.text for statement in function.body if id(statement) in gone]
     ['st.shared.b32 [%r1], %r2;', 'ld.shared.b32 %r4, [%r1];']
     """
-    places = _Places(instructions(function.body), known, unread)
+    places = Places(instructions(function.body), known, unread)
     if not places.of:
-        return {}
+        return Loads({}, {})
     flow = Flow.of(function)
-    loads = _loads(flow, {block: [*_events(part, places)] for block, part in flow.blocks.items()})
-    return loads | dict.fromkeys(_replaced(flow, places, loads, alike), set())
-
-
-class _Places:
-    """of: {id of a plain load or store of shared memory: its _Pieces, and their base}; bases: of them all."""
-
-    def __init__(self, body, known, unread):
-        self._known = known
-        self.of = {id(one): made for one in body if id(one) not in unread and (made := self._find(one)) is not None}
-        self.bases = {base for _, base in self.of.values()}
-
-    def pieces(self, statement):
-        """Of a statement that may be none."""
-        return self.of.get(id(statement), ((), ""))[0]
-
-    def _find(self, statement):
-        plain = plain_access(statement)
-        if plain is None or statement.used_bytes is not None:
-            return None
-        base, offset = self._known.where(plain.address)
-        store, size, count = plain.store, plain.size, len(plain.elements)
-        wanted = [size * i for i, one in enumerate(plain.elements) if store or count == 1 or not self._known.unread(one)]
-        if count > 1 and size < 4:                        # bytes and halves of a vector are in registers of up to 32 bits
-            whole = len(wanted) == count
-            wanted = [*range(0, size * count, 4)] if whole else []
-            size = min(4, size * count)
-        return tuple(_Piece(base, offset + at, size, size < 4 and plain.type[0] == "s") for at in wanted), base
-
-
-class _Event(NamedTuple):
-    """What a statement changes of what a thread has, or takes of it. forgets: whether all of it; changed: bases that it
-    writes; pieces: of a load or store; had: by it; load: whether it is one."""
-
-    forgets: bool
-    changed: set[str]
-    pieces: tuple[_Piece, ...]
-    had: _Had | None
-    load: bool
-
-
-def _events(part, places):
-    """The _Events of a basic block."""
-    for statement in part:
-        forgets = statement.opcode != "ld" and may_change(statement)
-        changed = places.bases.intersection(statement.writes)
-        pieces, base = places.of.get(id(statement), ((), ""))
-        if forgets or changed or pieces:
-            kept = pieces and statement.guard is None and base not in changed and not _packs(statement)
-            had = _Had(id(statement), statement.opcode == "st", base) if kept else None
-            yield _Event(forgets, changed, pieces, had, statement.opcode == "ld"), id(statement)
-
-
-def _packs(statement):
-    """Whether it stores a vector of bytes or halves, of which loads are not said to have the value: some do."""
-    return statement.opcode == "st" and isinstance(statement.operands[1], syntax.Vector) and plain_access(statement).size < 4
-
-
-def _loads(flow, events):
-    """{id of a load whose value the thread has: the ids of the accesses by which it has}. events: of each block."""
-    found: dict[int, set[int]] = {}
-    first = flow.first(may_change)
-    inside = {access: block for block in events for _, access in events[block]}
-
-    def is_seen(block, had):
-        beside = flow.beside(block, had.base)
-        return had.stored or beside is None or inside[had.access] in beside or had.access in first
-
-    def through(block: int, ahead: set[tuple[_Piece, _Had]]) -> set[tuple[_Piece, _Had]]:
-        ahead = {(piece, had) for piece, had in ahead if block not in flow.behind_loops or had.access in first}
-        state = {piece: had for piece, had in ahead if not had.stored or block not in flow.heads}
-        for event, access in events[block]:
-            found.pop(access, None)
-            had = [state[piece] for piece in event.pieces if event.load and piece in state]
-            if had and len(had) == len(event.pieces) and all(is_seen(block, one) for one in had):
-                found[access] = {one.access for one in had}
-            else:
-                _go_past(event, state)
-        return {*state.items()}
-
-    return found if flow.settled(through, set()) else {}
-
-
-def _go_past(event, state):
-    """Changes what a thread has to what it has behind a statement that stays."""
-    if event.forgets:
-        state.clear()
-    for piece in [piece for piece, had in state.items() if had.base in event.changed] if event.changed else ():
-        del state[piece]
-    if event.had is not None:
-        state.update(dict.fromkeys(event.pieces, event.had))
+    gone, wider = loads(flow, places)
+    return Loads(gone | dict.fromkeys(_replaced(flow, places, gone, alike), set()), wider)
 
 
 def _replaced(flow, places, gone, alike):
