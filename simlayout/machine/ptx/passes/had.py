@@ -58,17 +58,22 @@ class _State(NamedTuple):
     lines: dict[Piece, frozenset[Had]]
 
     def __and__(self, other):
-        every = {*self.pieces, *other.pieces}
-        found = {piece: (self._by(piece, other), other._by(piece, self)) for piece in every}
-        return _State({piece: one | another for piece, (one, another) in found.items() if one and another},
-                      {line: had | other.lines[line] for line, had in self.lines.items() if line in other.lines})
+        found = {}
+        for piece in self.pieces.keys() | other.pieces.keys():
+            one, another = self.pieces.get(piece), other.pieces.get(piece)
+            if one is not another:
+                one, another = one or self._wider(piece, other), another or other._wider(piece, self)
+            if one and another:
+                found[piece] = one if one is another else one | another
+        return _State(found, {line: had if had is other.lines[line] else had | other.lines[line]
+                              for line, had in self.lines.items() if line in other.lines})
 
-    def _by(self, piece, other):
-        """By which accesses it has a piece, or may have; none if it does not. other: what it has on another way."""
+    def _wider(self, piece, other):
+        """By which accesses it may have a piece that it does not have. other: what it has on another way."""
         first = self.lines.get(piece.line, frozenset())
-        if piece in self.pieces or piece.size < 4 or first & other.lines.get(piece.line, frozenset()):
-            return self.pieces.get(piece, frozenset())
-        return frozenset() if any(had.stored for had in first) else frozenset(had._replace(wider=True) for had in first)
+        if piece.size < 4 or any(had.stored for had in first) or first & other.lines.get(piece.line, frozenset()):
+            return frozenset()
+        return frozenset(had._replace(wider=True) for had in first)
 
     def wide(self, piece, number, before):
         """By which accesses it may have a piece because another one had it that is ahead in order, on another way. number:

@@ -270,13 +270,14 @@ def _places(flow):
 
 
 def _leaders(kinds, every):
-    """{(a load's id, a line): whether no access of its kind is ahead of it in order that has a part of it}. kinds: of loads
-    and stores, in order."""
-    found, seen = set(), set()
+    """{id of an access: the lines of which it has the first part of its kind in order}. kinds: of loads and stores, in
+    order."""
+    found, seen = dict[int, set[int]](), set()
     for one, kind in kinds.items():
-        lines = {(every[one].offset + at) // LINE for at in every[one].wanted}
-        found.update((one, line) for line in lines if (kind, line) not in seen)
-        seen.update((kind, line) for line in lines)
+        for line in {(every[one].offset + at) // LINE for at in every[one].wanted}:
+            if (kind, line) not in seen:
+                seen.add((kind, line))
+                found.setdefault(one, set()).add(line)
     return found
 
 
@@ -285,12 +286,12 @@ class _Order(NamedTuple):
 
     ahead: Ahead
     blocks: Mapping[int, int]
-    leaders: Set[tuple[int, int]]
+    leaders: Mapping[int, Set[int]]
 
     def joins(self, one: int, other: int, start: int) -> bool:
         """Whether a load may come to another one, for a whole that begins at a place: to the first one of all, or to one in
         its basic block."""
-        leads = (one, start // LINE) in self.leaders
+        leads = start // LINE in self.leaders.get(one, ())
         return one == other or (leads or self.blocks[one] == self.blocks[other]) and self.ahead(one, other)
 
 
@@ -307,6 +308,7 @@ class _Run:
 
     def __init__(self, every, order=None):
         self.every, self.order, self.size = every, order, every[0].size
+        self.leading = [number for number, parts in enumerate(every) if order and id(parts.statement) in order.leaders]
         self.left: dict[int, list[int]] = {}
         for number, parts in enumerate(every):
             for at in parts.wanted:
@@ -352,16 +354,17 @@ class _Run:
         numbers = sorted({number for there in some.values() for number in there})
         if self.order is None:
             return (numbers[-1], some) if len(some) == count else None
-        for first in self._firsts(numbers, count):
+        for first in self._firsts(numbers, places[0]) if count == 1 else numbers:
             behind = {number for number in numbers if self._joins(first, number, places[0])}
             with_it = {at: here for at, there in some.items() if (here := [one for one in there if one in behind])}
             if len(with_it) >= (3 if count == 4 else count) and (first in numbers or len(behind) > 1):
                 return first, with_it
         return None
 
-    def _firsts(self, numbers, count):
-        """The numbers of loads to which others may come. Those of one place come to any that is ahead of several."""
-        return range(numbers[-1] + 1) if count == 1 and numbers else numbers
+    def _firsts(self, numbers, start):
+        """The numbers of loads to which those of one place may come: one that leads, if they are several, or themselves."""
+        led = [number for number in self.leading if len(numbers) > 1 and self._joins(number, numbers[-1], start)]
+        return (*led[:1], *numbers)
 
     def _joins(self, one, other, start):
         return self.order.joins(id(self.every[one].statement), id(self.every[other].statement), start)
