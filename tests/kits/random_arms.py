@@ -2,6 +2,7 @@
 
     L8 S8      a word of the thread's own shared memory, 8 bytes from where it begins, is loaded or stored
     G8 N8 W8   a word of global memory is loaded, is loaded as one that nobody changes (.nc), or is stored
+    A8 M8      like L8 and N8, from an address that is made anew
     K Z        some arithmetic; so much of it that the branch around it stays one
     B F        a barrier, a fence
     ? { } { }  a branch that lanes of a warp take differently, and its arms, of which the second may be missing
@@ -16,7 +17,8 @@ from ptx_texts import module
 
 from simlayout import ptx
 
-HEAD = """.reg .b32 %a, %b<400>; .reg .pred %q<20>; .shared .align 16 .b8 s[16384];
+HEAD = """.reg .b32 %a, %b<400>, %c<400>, %d<400>; .reg .b64 %e<400>, %g<400>; .reg .pred %q<20>;
+.shared .align 16 .b8 s[16384];
 ld.param.u64 %rd1, [kernel_param_0]; mov.u32 %r1, %tid.x; mov.u32 %r2, s; shl.b32 %r3, %r1, 4; add.u32 %r4, %r2, %r3;
 mul.wide.u32 %rd2, %r1, 4; add.s64 %rd3, %rd1, %rd2; ld.global.u32 %r5, [%rd3]; ld.global.u32 %r6, [%rd3+128];
 mov.u32 %r7, 1; ld.global.u32 %r8, [%rd3+2048]; """
@@ -24,6 +26,8 @@ TAIL = "st.global.u32 [%rd3+4096], %r7; ret;"
 USED = "mad.lo.u32 %r7, %r7, {0}, 7; "
 LINES = {"L": "ld.shared.u32 {0}, [%r4+{1}]; " + USED, "S": "st.shared.u32 [%r4+{1}], {2}; ",
          "G": "ld.global.u32 {0}, [%rd3+{1}]; " + USED, "N": "ld.global.nc.u32 {0}, [%rd3+{1}]; " + USED,
+         "A": "shl.b32 %c{3}, %r1, 4; add.u32 %d{3}, %r2, %c{3}; ld.shared.u32 {0}, [%d{3}+{1}]; " + USED,
+         "M": "mul.wide.u32 %e{3}, %r1, 4; add.s64 %g{3}, %rd1, %e{3}; ld.global.nc.u32 {0}, [%g{3}+{1}]; " + USED,
          "W": "st.global.u32 [%rd3+{1}], {2}; ", "B": "bar.sync 0; ", "F": "membar.cta; ",
          "K": "mad.lo.u32 %r7, %r7, %r5, {3}; xor.b32 %r7, %r7, %r6; "}
 LONG = 15

@@ -103,7 +103,7 @@ def _encoded(program, watched, clocked):
     rows = _Rows(program, watched, clocked)
     for at, (step, row) in enumerate(zip(program.steps, table)):
         rows.enter(step, row)
-        if step.memory is not None and step.memory.space in ("global", ""):
+        if step.memory is not None and step.memory.space in ("global", "") and step.joined != ():
             global_bytes[at] = step.memory.size * len(step.memory.elements)
             taken[at] = taken_of(global_bytes[at], step.beside)
         beside[at] = step.beside is not None and len(step.beside) > 0

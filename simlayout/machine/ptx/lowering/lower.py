@@ -165,7 +165,7 @@ class Lowering:
         if self.faults:                                  # what follows takes instructions to be whole
             return
         of = made(names)
-        places = beside([statement for statement in function.body if id(statement) not in of.unread])
+        places = beside([one for one in function.body if id(one) not in of.unread and of.counts.get(id(one)) != ()])
         for statement in of.body:
             if isinstance(statement, syntax.Label):
                 names.labels[statement.name][0] = len(self.steps)

@@ -211,7 +211,7 @@ class MemoryTwins:
 
     def _asks(self, what, addresses, active, nbytes):
         """Counts the sectors that active lanes touch."""
-        if active.any():
+        if active.any() and self.doing.joined != ():
             buffer = self.cta.launch.recorder.sectors(f"{what}.global.b{8 * nbytes}", self.counted_at, nbytes,
                                                       self.doing.beside)
             buffer.add(addresses.view(np.int64), active)

@@ -6,8 +6,8 @@
     unrolled, hoisted                  loops test at their bottom (rotated), several rounds of them are written out (counted,
                                        sizes, rounds, copies, repeated), and loads come ahead of them, as ptxas does it
     made                               what ptxas does then, in its order: unread, redundant (with had), joined (with
-                                       alignments and loads_ahead), gates (with lines and ends), chosen, contracted (with
-                                       quotients), sunk; map_fields
+                                       alignments and loads_ahead), gates (with lines and ends), predicated, chosen,
+                                       contracted (with quotients), sunk; map_fields
     waits, guesses, answers, atomic_values, carried, idle     what an access is for, as hazards have to know
     unset                              registers that may be read before anything has written them
     by_order                           what depends on the order in which warps come

@@ -12,7 +12,7 @@ LOADS = {"ld", "ldu", "ldmatrix"}
 STAY = {"volatile", "mmio"}
 """Modifiers of loads that ptxas does not leave out if nothing reads their results."""
 
-_ENDS = {*AWAY, "bar", "barrier", "fence", "membar", "mbarrier", "stmatrix", "wgmma", "wmma", "griddepcontrol", "nanosleep"}
+ENDS = {*AWAY, "bar", "barrier", "fence", "membar", "mbarrier", "stmatrix", "wgmma", "wmma", "griddepcontrol", "nanosleep"}
 """Opcodes past which nothing is joined; those that may touch shared memory come on top."""
 _TOUCH = {"ld", "st", "atom", "red", "ldmatrix", "tensormap"}
 """Opcodes that touch the memory that a modifier names, or any."""
@@ -67,7 +67,7 @@ def may_be_shared(access: syntax.Instruction) -> bool:
 
 def keeps_apart(statement: syntax.Statement, store: bool) -> bool:
     """Whether loads of shared memory on both sides of a statement stay apart; store: whether stores do."""
-    if statement.opcode in _ENDS or becomes_branches(statement, store):
+    if statement.opcode in ENDS or becomes_branches(statement, store):
         return True
     if not store and statement.opcode not in _TOUCH and statement.opcode != "cp":
         return False

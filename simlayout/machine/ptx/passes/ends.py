@@ -100,14 +100,14 @@ def _global_loads(lines, gate):
     changed = False
     for unit, _ in _parts(lines, gate):
         one, at = lines.body[unit[0]], unit[0]
-        changed = changed or any(map(_may_change, lines.body[unit.start : unit.stop]))
+        changed = changed or any(map(may_change_global, lines.body[unit.start : unit.stop]))
         if len(unit) == 1 and one.guard is None and one.name.startswith("ld.global.nc" if changed else "ld.global"):
             only = lines.known.made(one.operands[0]) is one or isinstance(one.operands[0], syntax.Vector)
             if only and all(other > gate.at for name in one.writes for other in lines.reads[name]):
                 yield at
 
 
-def _may_change(statement):
+def may_change_global(statement):
     """Whether it may change global memory, or orders accesses."""
     if _is_label(statement) or statement.opcode in _ENDS:
         return False

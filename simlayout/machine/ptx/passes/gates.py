@@ -21,6 +21,7 @@ needed for.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.passes.accesses import STRONG, is_shared_load
@@ -54,8 +55,7 @@ def put_off(function: syntax.Function, within: Mapping[int, set[int]],
     ['bra', 'ld', 'red', '', 'ret']
     """
     body = list(function.body or ())
-    tables = {name for table in function.tables.values() if isinstance(table, tuple) for name in table}
-    lines, guards, at = Lines(body, tables, within, known), dict[int, Guard](), 0
+    lines, guards, at = Lines.of(function, within, known), dict[int, Guard](), 0
     while at < len(body):
         gate = lines.gate(at)
         for look in (_behind, late):
@@ -67,7 +67,7 @@ def put_off(function: syntax.Function, within: Mapping[int, set[int]],
                 at -= len(behind)                        # the gate has moved up
             else:
                 guards |= {id(one): gate.guard for one in behind if one.opcode == "ld"}
-            lines = Lines(body, tables, within, known)
+            lines = Lines.of(replace(function, body=tuple(body)), within, known)
             gate = lines.gate(at)
         at += 1
     return body, guards

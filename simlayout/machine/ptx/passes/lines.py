@@ -21,8 +21,8 @@ _ORDERED = {"acquire", "release", "acq_rel"}
 """Of what orders other accesses, whatever memory it touches."""
 _NEVER_PREDICATED = {*ATOMIC, *syntax.LEAVES, *syntax.BRANCHES, "call", "shfl"}
 _MANY, _MANY_AT_LAST = 21, 9
-"""Instructions around which a branch stays, where something behind them loads global memory and where nothing does: by ptxas
-13.0, of chains of 32-bit integers with a store."""
+"""Instructions around which a branch stays: of all arms together where they or something behind them loads global memory,
+and of one where nothing does. By ptxas 13.0, of chains of 32-bit integers with a store."""
 
 
 def keeps_ahead(statement: syntax.Statement) -> bool:
@@ -70,6 +70,12 @@ class Lines:
                 self.reads[name].append(at)
             for name in statement.symbols:
                 self.jumps[name].append(at)
+
+    @classmethod
+    def of(cls, function: syntax.Function, within: Mapping[int, set[int]], known: Known) -> "Lines":
+        """Those of a function."""
+        tables = {name for table in function.tables.values() if isinstance(table, tuple) for name in table}
+        return cls(function.body or (), tables, within, known)
 
     @cached_property
     def _places(self):
@@ -155,11 +161,15 @@ class Lines:
         alone = before.guard is not None and self.jumps[label.name] == [at - 1]
         return self._target(branch) if alone and before.opcode == "bra" else -1
 
-    def _stays(self, around):
-        """Whether ptxas leaves a branch around some statements a branch."""
-        inside = [self.body[i] for i in around if not isinstance(self.body[i], syntax.Label)]
-        many = _MANY if self._loads_global_from(around[-1] + 1 if around else 0) else _MANY_AT_LAST
-        return sum(map(size_in_words, inside)) >= many or any(one.opcode in _NEVER_PREDICATED for one in inside)
+    def _stays(self, *arms):
+        """Whether ptxas leaves a branch around some statements a branch, or one to either of two arms."""
+        inside = [[self.body[i] for i in arm if not isinstance(self.body[i], syntax.Label)] for arm in arms]
+        if any(one.opcode in _NEVER_PREDICATED for arm in inside for one in arm):
+            return True
+        sizes = [sum(map(size_in_words, arm)) for arm in inside]
+        if self._loads_global_from(min((arm[0] for arm in arms if arm), default=0)):
+            return sum(sizes) + len(arms) > _MANY        # with what leads from the first arm around the second
+        return max(sizes) >= _MANY_AT_LAST
 
     def _loads_global_from(self, at):
         """Whether something loads global memory from a statement on, ahead of atomics under a guard. Behind an end of lanes
@@ -205,9 +215,9 @@ class Lines:
             first, way = way - 1, way + 1
         elif self.body[way].guard is None:
             return -1
-        ways = [*range(way + 1, over), *range(over + 2, label)]
-        labels = any(isinstance(self.body[at], syntax.Label) for at in ways)
-        return -1 if labels or way >= over or self._stays(ways) else first
+        arms = range(way + 1, over), range(over + 2, label)
+        labels = any(isinstance(self.body[at], syntax.Label) for arm in arms for at in arm)
+        return -1 if labels or way >= over or self._stays(*arms) else first
 
     def _falls(self, at):
         """Whether the statement behind another one is executed next."""

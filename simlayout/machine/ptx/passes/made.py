@@ -13,6 +13,7 @@ from simlayout.machine.ptx.passes.gates import apart, put_off
 from simlayout.machine.ptx.passes.joined import Joined, joined
 from simlayout.machine.ptx.passes.lines import Guard
 from simlayout.machine.ptx.passes.map_fields import Access, map_fields
+from simlayout.machine.ptx.passes.predicated import once
 from simlayout.machine.ptx.passes.redundant import redundant_accesses, stored_again
 from simlayout.machine.ptx.passes.statements import Statements
 from simlayout.machine.ptx.passes.sunk import sunk
@@ -49,8 +50,9 @@ def made(names) -> Made:
     placed, guards = put_off(function, holders, names.known) if function.entry else (function.body, {})
     if list(placed) != list(function.body):
         wholes = joined(apart(placed, guards), names, unread, loads)
-    counts = wholes.counts | dict.fromkeys(stored_again(function.body, names.known, wholes.counts), ())
     stay = gone.union(guards, *redundant.values())
+    placed, equal = once(replace(function, body=tuple(placed)), names.known, wholes.counts, gone.union(guards))
+    counts = wholes.counts | dict.fromkeys((*stored_again(function.body, names.known, wholes.counts), *equal), ())
     placed, under = chosen(replace(function, body=tuple(placed)), names.known, wholes, stay)
     body, late = sunk(replace(function, body=tuple(contracted(placed, function.entry))))
     return Made(body, late, guards | under, unread, counts, map_fields(function.body))
