@@ -53,6 +53,34 @@ BODIES += [f"{CHOICE}{quotient}\n{AWAY}{sum}" for quotient in QUOTIENTS for sum 
 BODIES += [f"{CHOICE}mov.f32 %f8, %f3; @%p1 div.approx.f32 %f8, %f0, %f1; add.f32 %f9, %f8, %f4;",
            f"mov.f32 %f10, {THREE}; mov.f32 %f11, %f10; div.full.f32 %f8, %f0, %f11; add.f32 %f9, %f8, %f4;"]
 
+EQUAL = {
+    "mul.f32 %f8, %f0, %f1; mul.f32 %f10, %f1, %f0; add.f32 %f9, %f8, %f10;": (0, 1),
+    "mul.f32 %f8, %f0, %f1; mul.f32 %f10, %f1, %f0; sub.f32 %f9, %f8, %f10;": (1, 0),
+    "mul.f32 %f8, %f0, %f1; mul.f32 %f10, %f1, %f0; neg.f32 %f11, %f10; add.f32 %f9, %f8, %f11;": (1, 0),
+    "mul.f32 %f8, %f0, %f1; mul.ftz.f32 %f10, %f1, %f0; add.f32 %f9, %f8, %f10;": (1, 0),
+    "mul.f32 %f8, %f0, %f1; mul.rn.f32 %f10, %f1, %f0; add.f32 %f9, %f8, %f10;": (1, 0),
+    "mul.f32 %f8, %f0, %f1; mul.f32 %f10, %f1, %f0; add.f32 %f11, %f8, %f2; add.f32 %f9, %f11, %f10;": (2, 0),
+    "mul.f32 %f8, %f0, %f1; mul.f32 %f10, %f1, %f0; add.f32 %f11, %f8, %f10; add.f32 %f12, %f10, %f3; "
+    "mul.f32 %f9, %f11, %f12;": (0, 2),
+    "mul.f32 %f8, %f0, %f1; mul.f32 %f10, %f1, %f0; mul.f32 %f11, %f8, %f2; mul.f32 %f12, %f2, %f10; "
+    "add.f32 %f9, %f11, %f12;": (1, 0),
+    f"mul.f32 %f8, %f0, %f1; {CHOICE}{AWAY}mul.f32 %f10, %f1, %f0; add.f32 %f9, %f8, %f10;": (0, 1),
+    "div.full.f32 %f8, %f0, %f1; div.full.f32 %f10, %f0, %f1; add.f32 %f9, %f8, %f10;": (1, 0),
+}
+"""Two equal products, and what is made of them -> (fused sums, other sums)."""
+
+
+@pytest.mark.parametrize("body", EQUAL)
+def test_a_sum_of_two_equal_products_is_fused_with_none_of_them(body):
+    assert fused_and_not(kernel(body, [9]), [])[1] == EQUAL[body]
+
+
+@needs_tools
+def test_ptxas_fuses_so_many_sums_of_equal_products(tmp_path):
+    texts = [kernel(body, [9]) for body in EQUAL]
+    theirs = [fused_and_not(text, lines)[0] for text, lines in zip(texts, machine_code(texts, tmp_path), strict=True)]
+    assert theirs == [*EQUAL.values()]
+
 
 @needs_tools
 def test_a_quotient_is_fused_with_a_sum_where_ptxas_does_it(tmp_path):
@@ -65,8 +93,9 @@ def test_a_quotient_is_fused_with_a_sum_where_ptxas_does_it(tmp_path):
 @st.composite
 def straight_code(draw):
     """(a body of products, sums and quotients, the registers to store); no sum is there twice, which ptxas computes once,
-    for which the reciprocal of a reciprocal is what it was; nor is one of two equal products, of which it knows the same."""
-    ftz, lines, used, sums, products = draw(st.sampled_from(["", ".ftz"])), [], set(), set(), {}
+    for which the reciprocal of a reciprocal is what it was."""
+    ftz, lines, used, sums = draw(st.sampled_from(["", ".ftz"])), [], set(), set()
+    muls, products = set(), {}                           # registers of products, the first of those that are equal
     value, inverse = list(range(8)), {}                  # number of each register's value; of a reciprocal -> of what
     for target in range(8, 8 + draw(st.integers(3, 9))):
         opcode = draw(st.sampled_from(["mul", "add", "sub", "add", "div.full", "div.approx", "rcp.approx"]))
@@ -78,11 +107,12 @@ def straight_code(draw):
             inverse.setdefault(value[target], of_x)
         if opcode == "mul":
             value[target] = products.setdefault(frozenset((of_x, of_y)), target)
+            muls.add(target)
         if opcode.startswith("div"):
             operands[draw(st.integers(0, 1))] = draw(st.sampled_from([f"%f{x}", THREE]))
         elif opcode[3:]:
             operands.pop()
-        elif opcode != "mul" and (of_x == of_y or (of_x, of_y) in sums):
+        elif opcode != "mul" and (of_x == of_y and not (x != y and {x, y} <= muls) or (of_x, of_y) in sums):
             value[target] = value[target - 8]
             continue
         sums |= {(of_x, of_y), (of_y, of_x)}

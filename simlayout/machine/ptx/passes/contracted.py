@@ -3,17 +3,18 @@
 PTX ISA, add, sub and mul: without a rounding modifier they may be contracted; with `.rn` they are not. An approximate
 quotient ends with a product, too (`quotients`). Seen in the machine code that ptxas 13.0 and 13.5 make for sm_90a: a
 product is fused if whatever uses it, by moves and changes of the sign as well, is a sum of the same type and .ftz that is
-not fused with its other operand. The sum is in the product's basic block, or anywhere if one factor is a number, a
-parameter of the kernel or constant memory: such a product costs no register, and is computed where it is used. First come
-products that are used once, then those that are used more often; of two in one sum the first operand. That is before
-branches become predicates, or invariants move, and behind `unrolled`: in a loop that ptxas unrolls a product is fused with
-the sum of the next round.
+not fused with its other operand. A sum of two equal products is fused with none of them, as it is one of them twice; their
+difference is. The sum is in the product's basic block, or anywhere if one factor is a number, a parameter of the kernel or
+constant memory: such a product costs no register, and is computed where it is used. First come products that are used once,
+then those that are used more often; of two in one sum the first operand. That is before branches become predicates, or
+invariants move, and behind `unrolled`: in a loop that ptxas unrolls a product is fused with the sum of the next round.
 
 In long code where several products compete for several sums ptxas may choose otherwise (a rare one of random texts with 20
 products and sums). A register that is written in several places, which compilers use where branches meet, is taken for no
 product if something reads it of which that is not plain in its basic block.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -49,6 +50,24 @@ def contracted(body: Statements, entry: bool = True) -> list[syntax.Statement]:
         else:
             made.append(statement)
     return made
+
+
+def _doubled(body):
+    """The places of sums of two equal products, whichever factor comes first."""
+    times = Counter(name for one in body for name in one.writes)
+    equal: dict[str, tuple] = {}                         # a register -> of which product it is
+    found = set()
+    for at, one in enumerate(body):
+        if _is(one, "add"):
+            first, second = (equal.get(getattr(operand, "name", "")) for operand in one.operands[1:])
+            found |= {at} if first is not None and first == second else set()
+        names = [operand.name for operand in one.operands if isinstance(operand, syntax.Register)]
+        if one.guard is None and all(times[name] < 2 for name in names):
+            if _is(one, "mul"):
+                equal[names[0]] = one.modifiers, frozenset(one.operands[1:])
+            elif one.opcode == "mov" and len(names) == 2 and names[1] in equal:
+                equal[names[0]] = equal[names[1]]
+    return found
 
 
 def is_product(statement: syntax.Statement) -> bool:
@@ -88,7 +107,7 @@ class _Sums:
 
     def __init__(self, body: Statements, entry: bool):
         self._body, self._entry = body, entry
-        self._blocks = list(_blocks(body))
+        self._blocks, self._doubled = list(_blocks(body)), _doubled(body)
         self.fused: dict[int, tuple] = {}
         self._definitions: dict[str, list[int]] = {}
         self._uses: dict[str, list[int]] = {}
@@ -132,7 +151,7 @@ class _Sums:
             if passes and one.guard is None and isinstance(one.operands[0], syntax.Register) and len(sides) == 1:
                 if not self._follow(one, place, negated != (one.opcode == "neg"), uses, deep - 1):
                     return False
-            elif not is_sum(one) or len(sides) != 1 or place in uses:
+            elif not is_sum(one) or len(sides) != 1 or place in uses or place in self._doubled:
                 return False
             else:
                 uses[place] = sides[0], negated
