@@ -51,6 +51,11 @@ KEPT = ("st.shared.u32 [%r4+1024], %r6;", "st.shared.u32 [s+4096], %r6;", "@%p1 
         "red.shared.add.u32 [s+4096], %r5;", "div.rn.f32 %f1, %f2, %f3; st.global.f32 [%rd3+256], %f1;")
 """What keeps loads apart as well."""
 
+ONCE = ("tid.x laneid ctaid.y clusterid.x nclusterid.x cluster_ctaid.x cluster_nctaid.x "
+        "cluster_ctarank cluster_nctarank nsmid nwarpid").split()
+ANEW_EACH_TIME = "ntid.x nctaid.x warpid smid clock clock_hi".split()
+"""Special registers; whether two addresses made of what is read of them are one."""
+
 
 def loads(between):
     return X + LD + between + LD_AGAIN
@@ -150,8 +155,9 @@ CASES = {
     LD + X + LOOP + ANEW + LD_AGAIN.replace("%r4", "%x8") + "st.global.u32 [%rd3+256], %r7; " + NEXT: (1, 0),
     **{X + f"{one} %x5, {of}; shl.b32 %x6, %x5, 4; add.u32 %x12, %r2, %x6; " + LD.replace("%r4", "%x12")
        + f"{one} %x10, {of}; shl.b32 %x11, %x10, 4; add.u32 %x13, %r2, %x11; " + LD_AGAIN.replace("%r4", "%x13"): counts
-       for one, of, counts in (("mov.u32", "%ctaid.x", (1, 0)), ("ld.param.u32", "[kernel_param_1]", (1, 0)),
-                               ("mov.u32", "%clock", (2, 0)))},
+       for one, of, counts in (
+        ("ld.param.u32", "[kernel_param_1]", (1, 0)), *(("mov.u32", f"%{name}", (1, 0)) for name in ONCE),
+        *(("mov.u32", f"%{name}", (2, 0)) for name in ANEW_EACH_TIME))},
     "setp.gt.u32 %p3, %r1, 40; @%p3 bra OUT; " + ST + SHUFFLE + ST_AGAIN + READ + TAIL + " OUT: ret; ": (1, 1),
 }
 """Lines of PTX -> (loads, stores) of shared memory in the SASS; each is executed once."""

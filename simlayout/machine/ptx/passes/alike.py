@@ -13,14 +13,13 @@ from functools import cached_property
 
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.passes.flow import Flow
+from simlayout.machine.ptx.passes.specials import special
 from simlayout.machine.ptx.passes.statements import COMPUTES, registers_in
 
 _COMPUTES = COMPUTES | {"mapa", "ld", "shfl"}
 """Opcodes whose results are alike if their operands are."""
 _AGREED = {"vote", "redux", "activemask", "match"}
 """Those by which lanes agree on one result, but for match.any."""
-_LANES = "%tid", "%laneid", "%lanemask"
-"""How the names of special registers begin that tell lanes apart."""
 
 
 class Alike:
@@ -118,7 +117,7 @@ class Alike:
     def _tells_lanes(self, one):
         """Whether the results of an instruction may differ whatever its operands are."""
         if one.opcode == "mov":
-            return any(isinstance(source, syntax.Special) and source.name.startswith(_LANES) for source in one.operands[1:])
+            return any(isinstance(source, syntax.Special) and not special(source.name).alike for source in one.operands[1:])
         if one.opcode == "ld" and "param" in one.spaces:
             parameters = {parameter.name for parameter in self._function.parameters} if self._function.entry else ()
             return getattr(one.operands[1].base, "name", "") not in parameters

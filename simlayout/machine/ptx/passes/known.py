@@ -9,18 +9,15 @@ from typing import Any
 
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.passes.accesses import LOADS, STAY
+from simlayout.machine.ptx.passes.specials import special
 from simlayout.machine.ptx.passes.statements import COMPUTES, instructions, registers_in
 
 _ALL = (1 << 64) - 1
 _MOVES = {"mov", "cvt", "cvta", "mapa", "add", "sub", "mul", "mad", "shl", "shr", "and", "or", "xor", "not", "neg", "min",
           "max", "bfi", "bfe", "selp", "setp"}
 """Opcodes whose results are the same in all lanes if their operands are."""
-_UNIFORM = ("%ctaid", "%nctaid", "%ntid", "%cluster", "%nsmid", "%gridid")
-"""How the names of special registers begin that all lanes of a warp share."""
 _ROUNDS = {"add", "sub", "fma", "mul", "div", "max", "min", "sqrt", "rsqrt", "rcp", "ex2", "lg2", "neg", "abs", "cvt"}
 _FLOATS = {"f16", "f16x2", "bf16", "bf16x2", "f32", "f64"}
-_FIXED = (*_UNIFORM, "%tid", "%laneid")
-"""How the names of special registers begin that stay what they are."""
 _EITHER_WAY = {"add", "mul", "and", "or", "xor"}
 """Opcodes whose first two operands may change places."""
 _DEEPEST = 100
@@ -210,7 +207,7 @@ class Known:
     def _stays(self, operand):
         """Whether an operand that is no register is the same for a thread wherever it is read."""
         if isinstance(operand, syntax.Special):
-            return operand.name.startswith(_FIXED)
+            return special(operand.name).once
         if isinstance(operand, syntax.Address):
             return getattr(operand.base, "name", "") in self._given
         return isinstance(operand, syntax.Integer | syntax.Symbol)
@@ -224,7 +221,7 @@ class Known:
         """Whether ptxas may hold an operand in a uniform register: it is computed of constants, parameters and numbers of
         CTAs. `alike` says more: what is the same in all lanes in whichever register, as what is loaded from one address."""
         if isinstance(operand, syntax.Special):
-            return operand.name.startswith(_UNIFORM)
+            return special(operand.name).uniform
         if isinstance(operand, syntax.Address):
             return self.uniform(operand.base)
         if isinstance(operand, syntax.Negated):

@@ -10,6 +10,7 @@ from simlayout.machine.arithmetic.carriers import reader, width_of, writer
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.opcodes.lanes import lane_op
 from simlayout.machine.ptx.passes.accesses import plain_access
+from simlayout.machine.ptx.passes.specials import special
 
 REACH = 16
 """Bytes within which accesses may become one."""
@@ -17,7 +18,6 @@ REACH = 16
 _COMPUTES = {"add", "sub", "mul", "mad", "shl", "shr", "and", "or", "xor", "not", "neg", "cvt", "setp", "selp", "min", "max"}
 _LATE = {"and", "or", "xor", "shr", "min", "max"}
 """Opcodes whose results of 64 bits ptxas knows to be equal, but not how far apart they are."""
-_SPECIALS = ("%tid", "%ntid", "%ctaid", "%nctaid", "%laneid")
 _DEEPEST = 20
 
 
@@ -172,7 +172,7 @@ class Rounds:
     def _stays(self, operand):
         """Whether an operand is the same wherever it is read in a round, or as its name tells."""
         if isinstance(operand, syntax.Special):
-            return operand.name.startswith(_SPECIALS)
+            return special(operand.name).stays
         return isinstance(operand, syntax.Integer | syntax.Symbol) or (
             isinstance(operand, syntax.Register) and operand.name not in self._inside)
 
