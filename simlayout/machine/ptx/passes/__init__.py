@@ -1,7 +1,6 @@
 """What is known of a function of PTX before it runs: what ptxas makes of it, and what its accesses are for.
 
-    statements, flow, known, alike     registers, basic blocks, what the values of registers may be, what lanes share (of
-                                       special registers: specials)
+    statements, flow, known, alike     registers, basic blocks, what the values of registers may be, what lanes share
     accesses, arrays                   which statements access shared memory, and which array
     wrapped                            calls of small functions are put in place
     unrolled, hoisted                  loops test at their bottom (rotated), several rounds of them are written out (counted,

@@ -13,8 +13,7 @@ from functools import cached_property
 
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.passes.flow import Flow
-from simlayout.machine.ptx.passes.specials import special
-from simlayout.machine.ptx.passes.statements import COMPUTES, registers_in
+from simlayout.machine.ptx.passes.statements import COMPUTES, registers_in, special
 
 _COMPUTES = COMPUTES | {"mapa", "ld", "shfl"}
 """Opcodes whose results are alike if their operands are."""

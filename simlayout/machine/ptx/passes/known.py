@@ -9,8 +9,7 @@ from typing import Any
 
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.passes.accesses import LOADS, STAY
-from simlayout.machine.ptx.passes.specials import special
-from simlayout.machine.ptx.passes.statements import COMPUTES, instructions, registers_in
+from simlayout.machine.ptx.passes.statements import COMPUTES, instructions, registers_in, special
 
 _ALL = (1 << 64) - 1
 _MOVES = {"mov", "cvt", "cvta", "mapa", "add", "sub", "mul", "mad", "shl", "shr", "and", "or", "xor", "not", "neg", "min",

@@ -10,7 +10,7 @@ from simlayout.machine.arithmetic.carriers import reader, width_of, writer
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.opcodes.lanes import lane_op
 from simlayout.machine.ptx.passes.accesses import plain_access
-from simlayout.machine.ptx.passes.specials import special
+from simlayout.machine.ptx.passes.statements import special
 
 REACH = 16
 """Bytes within which accesses may become one."""
