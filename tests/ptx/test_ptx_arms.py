@@ -1,6 +1,7 @@
 """What ptxas makes of loads in the arms of branches: pattern after pattern, and at random."""
 
 from random import Random
+from time import process_time
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from passes_left_out import stored
 from ptx_texts import module
 from random_arms import body, of_machine, of_ptxas, random_arms
 
+from simlayout import ptx
 from simlayout.machine.ptx.passes import made
 
 SHARED = {
@@ -175,6 +177,18 @@ def test_loads_that_come_ahead_of_a_branch_load_what_they_would_load_behind_it(s
     numbers = np.random.default_rng(seed).integers(0, 2**32, 8192).astype(np.uint32)
     leave = made, "once", lambda function, *_: (function.body, set())
     assert np.array_equal(*stored(module(body(text), ["u64", "u32"]), 64, numbers, 7, *leave))
+
+
+def test_eight_times_as_many_loads_of_a_text_without_branches_take_about_eight_times_as_long_to_prepare():
+    def took(many):
+        loads = "".join(f"ld.shared.u32 %r8, [%r4+{12 * i}]; add.u32 %r7, %r7, %r8; " for i in range(many))
+        text = module(".shared .align 16 .b8 s[65536]; mov.u32 %r4, s; ld.param.u64 %rd1, [kernel_param_0]; mov.u32 %r7, 0; "
+                      f"{loads}st.global.u32 [%rd1], %r7; ret;", ["u64"])
+        started = process_time()
+        ptx.load(text).entry()
+        return process_time() - started
+
+    assert min(took(4000) for _ in range(3)) < 14 * min(took(500) for _ in range(5))        # was 22 times
 
 
 @needs_tools

@@ -91,7 +91,7 @@ class _State(NamedTuple):
 
     def go_past(self, event):
         """Changes it to what it is behind a statement that stays."""
-        for of in self:
+        for of in self if event.forgets or event.changed else ():
             for piece in [piece for piece in of if event.forgets or piece.base in event.changed]:
                 del of[piece]
         for piece in event.pieces if event.had is not None else ():

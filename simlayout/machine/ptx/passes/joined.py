@@ -14,6 +14,7 @@ become. A generic load of a vector becomes what it needs of pairs and single ele
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import NamedTuple
 
 from simlayout.machine.arithmetic.carriers import WIDTHS
@@ -363,8 +364,8 @@ class _Run:
 
     def _firsts(self, numbers, start):
         """The numbers of loads to which those of one place may come: one that leads, if they are several, or themselves."""
-        led = [number for number in self.leading if len(numbers) > 1 and self._joins(number, numbers[-1], start)]
-        return (*led[:1], *numbers)
+        led = (number for number in self.leading if self._joins(number, numbers[-1], start))
+        return (*(islice(led, 1) if len(numbers) > 1 else ()), *numbers)
 
     def _joins(self, one, other, start):
         return self.order.joins(id(self.every[one].statement), id(self.every[other].statement), start)
