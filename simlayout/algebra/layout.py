@@ -215,15 +215,15 @@ def not_inner(inner):
 
 
 def as_index(value):
-    """The index, ready for arithmetic: arrays of NumPy integers become int64, one of them an int, which does not overflow;
-    ints and symbols stay as they are.
+    """The index, ready for arithmetic: arrays of NumPy integers become int64, one of them, an array of no dimensions
+    too, an int, which does not overflow; ints and symbols stay as they are.
 
     Raises LayoutError for anything that is not an integer, and for arrays of what 64 bits with a sign do not hold.
     """
     if isinstance(value, (np.ndarray, np.generic)):
         if value.dtype.kind not in "iub":
             raise LayoutError(f"an index must be an integer, not {value.dtype}: convert the array first")
-        if isinstance(value, np.generic):
+        if isinstance(value, np.generic) or type(value) is np.ndarray and not value.ndim:
             return int(value)
         if value.dtype == np.uint64 and value.size and value.max() >= INDEX_LIMIT:
             raise LayoutError(f"an index must be below 2**63, and one is {value.max()}: convert the array to int64 first")

@@ -106,6 +106,12 @@ def test_arrays_of_coordinates_have_the_offsets_of_ints_or_are_refused(tile, far
         assert offsets.tolist() == [tile(*(0 for _ in at)), tile(*at)]
 
 
+@pytest.mark.parametrize("at", [(0, 2**62), (3, 2**63 - 1), (2**62, 15)])
+def test_an_array_of_no_dimensions_is_an_index_as_an_int_is(at):
+    for tile in (sl.Layout((4, (2, 8)), (3, (12, 24))), sl.Layout((16, 64), (64, 1))):
+        assert tile(*map(np.array, at)) == tile(*at)
+
+
 @pytest.mark.parametrize("call", [
     lambda x: sl.analyze("ldmatrix.x4", 16 * x), lambda x: sl.hardware.stored_columns(np.ma.array([[4]], mask=True))])
 def test_a_mask_that_would_not_count_is_refused_and_the_array_is_to_be_filled(call):
