@@ -16,7 +16,7 @@
 
 What repr prints is read as well: Swizzle(3, 3, 3) @ Layout((16, 64), (64, 1)), Rotation(...), F2Map((...)).
 
-Spaces are free, and so are C++'s `cute::` before a word and `{}` after one. A layout without strides is compact,
+Spaces are free, and so are C++'s `cute::` before a word or `_8` and `{}` after one. A layout without strides is compact,
 leftmost mode fastest. A bare int is an offset (`o 16 o`) unless it ends the chain, where it is the layout 16:1. A pointer
 is CuTe's, of elements of so many bits. Swizzles before it XOR bits of byte addresses, and are read as those of offsets in
 elements; nothing else may stand before it. Nothing is ever evaluated as Python.
@@ -39,7 +39,7 @@ MAX_DIGITS = 19         # of an int: offsets are signed 64-bit integers
 
 _WORDS = ("composition|ComposedLayout|make_layout|make_shape|make_stride|make_tuple|Layout(?:Left|Right)|Layout|"
           "Gen(?:Row|Col)Major|Shape|Stride|Tuple|Tile|Swizzle|Sw|S|Rotation|Rot|F2Map|F2|Int|C|o")
-_TOKEN = re.compile(rf"\s*(?:(?P<int>_?[0-9]+)(?:\s*\{{\s*\}})?|"
+_TOKEN = re.compile(rf"\s*(?:(?:cute::(?=_))?(?P<int>_?[0-9]+)(?:\s*\{{\s*\}})?|"
                     r"(?:_|cute::)?(?P<pointer>smem_ptr\[[0-9]{1,3}b\]\([^()]*\)|smem_ptr_flag_bits<[0-9]{1,3}>(?:\s*\{\s*\})?)|"
                     rf"(?:cute::)?(?P<word>{_WORDS})|(?P<mark>[@∘(),:;<>-])|"
                     r"(?P<bad>\S)|(?P<end>\Z))")

@@ -223,6 +223,7 @@ def test_only_text_is_parsed(wrong):
 
 @pytest.mark.parametrize("text, meant", [
     ("Swizzle<3,3,3>{}", "Sw<3,3,3>"), ("cute::Swizzle<3, 4, -3>{ };", "Sw<3,4,-3>"), ("_64{}:_1{}", "64:1"),
+    ("cute::_64{}:cute::_1{}", "64:1"),
     ("composition(Swizzle<3,3,3>{}, Layout<Shape<_16,_64>,Stride<_64,_1>>{})", "Sw<3,3,3> o (16,64):(64,1)"),
     ("composition(Sw<1,3,3>, composition(Sw<2,3,3>, Int<16>{}, (16,32):(32,1)))",
      "Sw<1,3,3> o Sw<2,3,3> o 16 o (16,32):(32,1)"),
