@@ -1,6 +1,6 @@
 """search: finds the layouts of some families that serve several accesses at once, or proves that there is none."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set, ValuesView
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from itertools import permutations
@@ -84,8 +84,9 @@ def search(accesses: Access | Sequence[Access], families: Sequence[str] = ("swiz
     """
     families = (families,) if isinstance(families, str) else families
     accesses = (accesses,) if isinstance(accesses, Access) else accesses
-    accesses = tuple(accesses) if isinstance(accesses, Iterator) else accesses
+    accesses = tuple(accesses) if isinstance(accesses, Iterator | ValuesView) else accesses
     families = tuple(families) if isinstance(families, Iterator) else families
+    families = sorted(families, key=str) if isinstance(families, Set) else families      # told in one order
     _check_arguments(accesses, families, layers, limit, budget, executor)
     task = _task(tuple(accesses), budget, base)
     repeating = [(family, layout) for family, layout in _plans(task, families, layers) if task.repeats(layout)]
@@ -193,7 +194,7 @@ def _check_arguments(accesses, families, layers, limit, budget, executor):
                              "instruction, layout, lanes, domain)")
     if not accesses:
         raise SimlayoutError("search needs at least one access")
-    unknown = [f for f in families if f not in ALL_FAMILIES] if isinstance(families, (list, tuple, set)) else [families]
+    unknown = [f for f in families if f not in ALL_FAMILIES] if isinstance(families, (list, tuple)) else [families]
     if unknown or not families:
         near = meant(unknown[0], ALL_FAMILIES) if unknown else ""
         raise SimlayoutError(f"families {brief(families)}: choose from {', '.join(ALL_FAMILIES)}{near}")

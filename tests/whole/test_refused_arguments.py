@@ -122,5 +122,7 @@ def test_a_mask_that_would_not_count_is_refused_and_the_array_is_to_be_filled(ca
 def test_what_iterates_is_as_good_as_a_list():
     found = sl.search(iter([ROWS]), iter(["swizzle", "pad"]), limit=1)
     assert found.candidates == sl.search([ROWS], ("swizzle", "pad"), limit=1).candidates
+    assert sl.search({1: ROWS}.values(), frozenset({"swizzle", "pad"}), limit=1).candidates == found.candidates
+    assert str(sl.search(ROWS, {"swizzle", "pad"})) == str(sl.search(ROWS, dict.fromkeys(["pad", "swizzle"]).keys()))
     free = found.best.accesses
     assert sl.verify(found.best.layout, iter(free)) == sl.verify(found.best.layout, free)
