@@ -1,6 +1,7 @@
 """Branches with accesses of memory in their arms, in short: what a text means, random ones, and what becomes of them.
 
     L8 S8      a word of the thread's own shared memory, 8 bytes from where it begins, is loaded or stored
+    D8 V8      a number of 64 bits is loaded there, a vector of two words
     G8 N8 W8   a word of global memory is loaded, is loaded as one that nobody changes (.nc), or is stored
     A8 M8      like L8 and N8, from an address that is made anew
     K Z        some arithmetic; so much of it that the branch around it stays one
@@ -28,6 +29,8 @@ LINES = {"L": "ld.shared.u32 {0}, [%r4+{1}]; " + USED, "S": "st.shared.u32 [%r4+
          "G": "ld.global.u32 {0}, [%rd3+{1}]; " + USED, "N": "ld.global.nc.u32 {0}, [%rd3+{1}]; " + USED,
          "A": "shl.b32 %c{3}, %r1, 4; add.u32 %d{3}, %r2, %c{3}; ld.shared.u32 {0}, [%d{3}+{1}]; " + USED,
          "M": "mul.wide.u32 %e{3}, %r1, 4; add.s64 %g{3}, %rd1, %e{3}; ld.global.nc.u32 {0}, [%g{3}+{1}]; " + USED,
+         "D": "ld.shared.u64 %e{3}, [%r4+{1}]; mov.b64 {{{0}, %c{3}}}, %e{3}; " + USED + USED.replace("{0}", "%c{3}"),
+         "V": "ld.shared.v2.u32 {{{0}, %c{3}}}, [%r4+{1}]; " + USED + USED.replace("{0}", "%c{3}"),
          "W": "st.global.u32 [%rd3+{1}], {2}; ", "B": "bar.sync 0; ", "F": "membar.cta; ",
          "K": "mad.lo.u32 %r7, %r7, %r5, {3}; xor.b32 %r7, %r7, %r6; "}
 LONG = 15

@@ -143,7 +143,9 @@ PREDICATED = {
     "? { M256 } { W128 N256 }": "LDG 3 STG 2", "? { N256 } { M256 }": "LDG 2 STG 1", "? { M256 } M256": "LDG 2 STG 1",
     "? { A8 } { A8 }": "LDG 1 LDS 1 STG 1", "? { A8 } { L8 S0 }": "LDG 2 LDS 1 STG 1 STS 1",
     "? { S0 L8 } { A8 }": "LDG 2 LDS 2 STG 1 STS 1", "? { K K A8 } { K A8 K }": "LDG 3 LDS 1 STG 1",
-    "? { A8 A12 } { A12 A8 }": "LDG 1 LDS.64 1 STG 1",
+    "? { A8 A12 } { A12 A8 }": "LDG 1 LDS.64 1 STG 1", "D8 V0 ? { V8 D0 }": "LDG 1 LDS.128 2 STG 1",
+    "D0 L0 ? { D0 } { L0 L8 } D8 L4": "LDG 1 LDS.128 2 STG 1", "D0 D8 ? { D8 D0 } { D0 } D8": "LDG 1 LDS.128 1 STG 1",
+    "? { D0 D8 } { V8 V0 }": "LDG 1 LDS.128 2 STG 1",
 }
 """Text whose branches ptxas puts under predicates, but for those around Z -> its accesses, and how many of each."""
 LOADS, STORES = ["L0", "L4", "L8", "L12", "L16", "L512", "K"], ["S0", "S4", "S8", "S512"]

@@ -81,7 +81,8 @@ def _equal_loads(body, known, counts, stay):
         accesses = counts.get(id(one), (Joined(0, 0),))
         if len(accesses) == 1 and id(one) not in stay and _is_plain(one):
             base, offset = known.where(one.operands[1])
-            found[at] = accesses[0].bytes or one.name, base, offset + accesses[0].shift
+            plain, made = plain_access(one), accesses[0]      # of 16 bytes two numbers of 8 are not what four of 4 are
+            found[at] = (made.bytes, plain.size) if made.bytes and plain else one.name, base, offset + made.shift
     times = Counter(found.values())
     return {at: what for at, what in found.items() if times[what] > 1}
 
