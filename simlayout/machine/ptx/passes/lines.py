@@ -58,6 +58,7 @@ class Lines:
 
     def __init__(self, body: Statements, tables: set[str], within: Mapping[int, set[int]], known: Known):
         self.body, self.known = body, known
+        self.gone = set[int]()                           # the ids of those that the machine code has not
         self.reads, self.jumps = defaultdict[str, list[int]](list), defaultdict[str, list[int]](list)
         self.holding = defaultdict[int, list[int]](list)
         self.labels = places(body)
@@ -163,7 +164,8 @@ class Lines:
 
     def _stays(self, *arms):
         """Whether ptxas leaves a branch around some statements a branch, or one to either of two arms."""
-        inside = [[self.body[i] for i in arm if not isinstance(self.body[i], syntax.Label)] for arm in arms]
+        inside = [[one for one in map(self.body.__getitem__, arm) if not isinstance(one, syntax.Label)
+                   and id(one) not in self.gone] for arm in arms]
         if any(one.opcode in _NEVER_PREDICATED for arm in inside for one in arm):
             return True
         sizes = [sum(map(size_in_words, arm)) for arm in inside]

@@ -64,6 +64,7 @@ def once(function: syntax.Function, known: Known, counts: Mapping[int, tuple[Joi
     if not equal:
         return body, set()
     lines = Lines.of(function, {}, known)
+    lines.gone.update(one for one, accesses in counts.items() if not accesses)
     ahead: dict[int, list[int]] = {}
     gone: set[int] = set()
     for loads in _straight(lines, equal):
