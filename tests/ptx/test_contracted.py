@@ -76,6 +76,15 @@ OPCODES = {
     f"{CHOICE}mul.f64 %d8, %d0, {TENTH};{AWAY}add.f64 %d9, %d8, %d2; st.global.f64 [%r2+528], %d9; sub.f64 %d9, %d8, %d3;":
         (2, 0, 0),
     f"{CHOICE}mov.f64 %d8, %d3; @%p1 bra L1; mul.f64 %d8, %d0, {TENTH};\nL1: add.f64 %d9, %d8, %d2;": (0, 1, 1),
+    f"{CHOICE}mul.f64 %d8, %d0, %d1; mov.f64 %d10, %d3; @%p1 ld.global.f64 %d10, [%r2+512]; sub.f64 %d9, %d10, %d8;":
+        (0, 1, 1),
+    f"{CHOICE}mul.f64 %d8, %d0, %d1; @!%p1 st.global.f64 [%r2+512], %d5; sub.f64 %d9, %d2, %d8;": (0, 1, 1),
+    f"{CHOICE}mul.f64 %d8, %d0, %d1; @%p1 red.global.add.u32 [%r2+512], 1; sub.f64 %d9, %d2, %d8;": (0, 1, 1),
+    f"{CHOICE}mul.f64 %d8, %d0, %d1; @%p1 bar.sync 0; sub.f64 %d9, %d2, %d8;": (0, 1, 1),
+    f"{CHOICE}mul.f64 %d8, %d0, {TENTH}; @%p1 st.global.f64 [%r2+512], %d5; sub.f64 %d9, %d2, %d8;": (1, 0, 0),
+    f"{CHOICE}@%p1 st.global.f64 [%r2+512], %d5; mul.f64 %d8, %d0, %d1; sub.f64 %d9, %d2, %d8;": (1, 0, 0),
+    f"{CHOICE}mul.f64 %d8, %d0, %d1; mov.f64 %d10, %d3; @%p1 mov.f64 %d10, %d4; sub.f64 %d9, %d10, %d8;": (1, 0, 0),
+    "mov.pred %p1, -1; mul.f64 %d8, %d0, %d1; @%p1 st.global.f64 [%r2+512], %d5; sub.f64 %d9, %d2, %d8;": (1, 0, 0),
     "mul.f64 %d8, %d0, %d1; mov.f64 %d10, %d8; add.f64 %d9, %d10, %d2;": (1, 0, 0),
     "mul.f64 %d8, %d0, %d1; neg.f64 %d10, %d8; sub.f64 %d9, %d10, %d2;": (1, 0, 0),
     "mul.f64 %d8, %d0, %d1; mov.b64 {%q1, %q2}, %d8; mov.b64 %d10, {%q2, %q1}; add.f64 %d9, %d8, %d10;": (0, 1, 1),
@@ -110,6 +119,13 @@ def test_a_product_is_that_of_its_factors_where_it_stands():
                        "neg.f64 %d10, %d8; @%p1 exit; sub.f64 %d9, %d10, %d0;\n", [9])
     exact, rounded = -Fraction(1.1) * Fraction(NUMBERS[0]) - Fraction(NUMBERS[4]), -(1.1 * NUMBERS[0]) - NUMBERS[4]
     assert on_the_machine(elsewhere, 1)[LOADS] == float(exact) != rounded
+
+
+def test_a_load_whose_result_nothing_needs_keeps_no_product_from_its_sum():
+    text = kernel("mov.u32 %q1, %tid.x; setp.eq.u32 %p1, %q1, 1; mul.f64 %d8, %d0, %d2; @%p1 ld.global.f64 %d10, [%r2]; "
+                  "add.f64 %d9, %d8, %d3;\n", [9])
+    first, second, other = (Fraction(NUMBERS[i]) for i in (0, 2, 3))
+    assert on_the_machine(text, 1)[LOADS] == float(first * second + other) != NUMBERS[0] * NUMBERS[2] + NUMBERS[3]
 
 
 def test_a_product_of_the_turn_before_is_left_alone_in_a_loop_that_stays():

@@ -6,30 +6,34 @@ product is fused if whatever uses it, by moves and changes of the sign as well, 
 not fused with its other operand. A sum of two equal products is fused with none of them, as it is one of them twice; their
 difference is. The sum is in the product's basic block, or anywhere if one factor is a number, a parameter of the kernel or
 constant memory: such a product costs no register, and is computed where it is used. First come products that are used once,
-then those that are used more often; of two in one sum the first operand. That is before branches become predicates, or
-invariants move, and behind `unrolled`: in a loop that ptxas unrolls a product is fused with the sum of the next round.
+then those that are used more often; of two in one sum the first operand. What accesses memory under a guard that is not
+plainly true or false, or waits, or exchanges values with other lanes, ends a basic block as a branch around it would, unless
+nothing needs what it loads; what only computes does not. That is before branches become predicates, or invariants move, and
+behind `unrolled`: in a loop that ptxas unrolls a product is fused with the sum of the next round.
 
 In long code where several products compete for several sums ptxas may choose otherwise (a rare one of random texts with 20
 products and sums). A register that is written in several places, which compilers use where branches meet, is taken for no
 product if something reads it of which that is not plain in its basic block.
 """
 
+from bisect import bisect
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, replace
 
 from simlayout.machine.ptx import syntax
 from simlayout.machine.ptx.passes.quotients import folded, is_quotient, taken_apart
-from simlayout.machine.ptx.passes.statements import AWAY, Statements
+from simlayout.machine.ptx.passes.statements import AWAY, COMPUTES, Statements, registers_in
 
 _TYPES = {"f32", "f64", "f16", "f16x2", "bf16", "bf16x2"}
+_STAYS = COMPUTES | {"isspacep", "createpolicy"}
 _DEEPEST = 20
 """Moves that are followed."""
 
 
-def contracted(body: Statements, entry: bool = True) -> list[syntax.Statement]:
+def contracted(body: Statements, entry: bool = True, unread: Container[int] = ()) -> list[syntax.Statement]:
     """The statements of a function with sums fused as ptxas does; products that nothing uses any more are left out. entry:
-    whether its parameters are those of a kernel.
+    whether its parameters are those of a kernel. unread: ids of loads whose results nothing needs.
 
     >>> r = [syntax.Register(f"%d{i}", "b64") for i in range(5)]
     >>> mul = syntax.Instruction("mul", ("f64",), (r[3], r[0], r[1]), None, 1, 1, None, "")
@@ -40,7 +44,7 @@ def contracted(body: Statements, entry: bool = True) -> list[syntax.Statement]:
     body = folded(body)
     if not any(map(is_product, body)) or not any(map(is_sum, body)):
         return body
-    found = _Sums(body, entry)
+    found = _Sums(body, entry, unread)
     made: list[syntax.Statement] = []
     for at, statement in enumerate(body):
         if at in found.fused:
@@ -105,7 +109,7 @@ class _Sums:
     """fused: {place of a sum: (its _Product, the factors, which operand that is, whether it is negated)}; spent: {place of a
     product that nothing uses any more: what is left there}."""
 
-    def __init__(self, body: Statements, entry: bool):
+    def __init__(self, body: Statements, entry: bool, unread: Container[int]):
         self._body, self._entry = body, entry
         self._blocks, self._doubled = list(_blocks(body)), _doubled(body)
         self.fused: dict[int, tuple] = {}
@@ -116,6 +120,7 @@ class _Sums:
                 self._definitions.setdefault(name, []).append(at)
             for name in statement.reads:
                 self._uses.setdefault(name, []).append(at)
+        self._ends = [at for at, one in enumerate(body) if self._ends_block(one) and id(one) not in unread]
         self._by_sum: dict[tuple[int, int], _Product] = {}
         products = [made for at, one in enumerate(body) if is_product(one)
                     and (made := self._product(at, one)) is not None]
@@ -201,7 +206,16 @@ class _Sums:
     def _takes(self, product, at):
         sum = self._body[at]
         same = [word for word in sum.modifiers if word != "sat"] == list(product.modifiers)
-        return at not in self.fused and same and (product.anywhere or self._is_behind(product, at))
+        return at not in self.fused and same and (product.anywhere or self._is_behind(product, at) and (
+            bisect(self._ends, product.at) == bisect(self._ends, at)))
+
+    def _ends_block(self, one):
+        """Whether a statement is under a guard that counts as a branch around it."""
+        if one.guard is None or one.opcode in _STAYS:
+            return False
+        where = self._definitions.get(next(iter(registers_in((one.guard,)))), ())
+        made = self._body[where[0]] if len(where) == 1 else one
+        return made.opcode != "mov" or made.guard is not None or not isinstance(made.operands[1], syntax.Integer)
 
     def _is_behind(self, product, at):
         """Whether a place is behind a product in its basic block."""

@@ -54,5 +54,5 @@ def made(names) -> Made:
     placed, equal = once(replace(function, body=tuple(placed)), names.known, wholes.counts, gone.union(guards))
     counts = wholes.counts | dict.fromkeys((*stored_again(function.body, names.known, wholes.counts), *equal), ())
     placed, under = chosen(replace(function, body=tuple(placed)), names.known, wholes, stay)
-    body, late = sunk(replace(function, body=tuple(contracted(placed, function.entry))))
+    body, late = sunk(replace(function, body=tuple(contracted(placed, function.entry, unread))))
     return Made(body, late, guards | under, unread, counts, map_fields(function.body))
