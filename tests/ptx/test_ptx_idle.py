@@ -17,6 +17,14 @@ IDLE = {
     "by way of a move under a guard": FIRST + "mov.u32 %word, 3; @%other " + LOAD + ADD + STORE,
     "by half of a warp": FIRST + "setp.lt.u32 %half, %lane, 16; " + LOAD + ADD + "and.pred %both, %half, %first; "
                          + STORE.replace("%first", "%both"),
+    "by a predicate that is made later": LOAD + ADD + FIRST.replace("%first", "%half") + "and.pred %first, %half, %other; "
+                                         + STORE,
+    "in each round under another predicate besides": "mov.u32 %lane, 0;\n" + FIRST + "AGAIN: setp.lt.u32 %half, %lane, 3; "
+        + LOAD + ADD + "and.pred %both, %first, %half; " + STORE.replace("%first", "%both")
+        + "add.u32 %lane, %lane, 1; @%half bra AGAIN; ",
+    "under a guard that is made in two places, always of the same": FIRST + LOAD + ADD
+        + "and.pred %both, %first, %other; " + STORE.replace("%first", "%both") + "setp.lt.u32 %half, %lane, 16; "
+        + "and.pred %both, %half, %first; " + STORE.replace("%first", "%both"),
     "behind a loop": "mov.u32 %lane, 0;\nAGAIN: add.u32 %lane, %lane, 1; setp.lt.u32 %half, %lane, 3; @%half bra AGAIN; "
                      + FIRST + LOAD + ADD + STORE,
     "in a loop": f"{FIRST}mov.u32 %tid, 0;\nAGAIN: {LOAD}{ADD}{STORE}add.u32 %tid, %tid, 1; setp.lt.u32 %other, %tid, 3; "
@@ -33,10 +41,13 @@ RACES = {
     "a disjunction": FIRST + LOAD + ADD + "or.pred %both, %other, %first; " + STORE.replace("%first", "%both"),
     "what is not both": FIRST + LOAD + ADD + "and.pred %both, %other, %first; " + STORE.replace("@%first", "@!%both")
                         + STORE.replace("%first", "%both"),
-    "a predicate that is made later": LOAD + FIRST + ADD + STORE,
+    "a predicate that is made later of what is loaded": LOAD + FIRST.replace("%tid", "%word") + ADD + STORE,
+    "a predicate that is made behind a branch": LOAD + "@%other bra NEXT;\nNEXT: " + FIRST + ADD + STORE,
     "a predicate that is made twice": FIRST + LOAD + FIRST + ADD + STORE,
     "a predicate that each round makes": f"mov.u32 %lane, 0;\nAGAIN: {FIRST}{LOAD}{ADD}{STORE}add.u32 %lane, %lane, 1; "
                                          "setp.lt.u32 %other, %lane, 3; @%other bra AGAIN; ",
+    "under a guard that is made in two places": FIRST + LOAD + ADD + "and.pred %both, %first, %other; "
+        + STORE.replace("%first", "%both") + "setp.lt.u32 %both, %tid, 16; " + STORE.replace("%first", "%both"),
     "strong elsewhere": FIRST + LOAD + ADD + STORE + "red.global.add.u32 [%at+256], %word; ",
 }
 

@@ -166,7 +166,7 @@ class Lowering:
             return
         of = made(names)
         places = beside([one for one in function.body if id(one) not in of.unread and of.counts.get(id(one)) != ()])
-        for statement in of.body:
+        for statement in names.idle.ahead(of.body):
             if isinstance(statement, syntax.Label):
                 names.labels[statement.name][0] = len(self.steps)
                 continue

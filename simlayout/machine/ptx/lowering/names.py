@@ -82,7 +82,7 @@ class Names:
 
     @cached_property
     def idle(self):
-        """As `passes.idle`: id of a load -> the predicates that hold where its value is stored."""
+        """As `passes.idle`: loads whose values are stored under predicates alone."""
         return idle(self.function)
 
     def stays(self, target):

@@ -135,7 +135,7 @@ def _used(target, form, names):
 
 def _needed(load, names):
     """[(the row of a predicate, what it is not)], in lanes of which alone what a load reads is stored."""
-    guards = [(guard, getattr(guard, "register", guard)) for guard in names.idle.get(id(load), ())]
+    guards = [(guard, getattr(guard, "register", guard)) for guard in names.idle.loads.get(id(load), ())]
     return tuple((names.register(plain), int(plain is not guard)) for guard, plain in guards)
 
 
