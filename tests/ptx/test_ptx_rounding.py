@@ -6,6 +6,7 @@ from ptx_texts import module
 
 import simlayout as sl
 from simlayout.errors import HazardError
+from simlayout.machine.hazards.rounding import differ_by_rounding
 
 PRODUCTS = """.reg .b32 %lane, %at; .reg .f32 %x, %p, %q, %back, %s<6>; .reg .b64 %in, %out, %off;
 .shared .align 4 .b8 smem[4];
@@ -56,3 +57,11 @@ def test_sums_of_several_groups_of_lanes_collide(first, place):
 def test_numbers_that_are_no_sums_collide_however_near_they_are():
     with pytest.raises(HazardError, match="collision: st.*writes different values"):
         run("add.u32 %lane, %lane, 0x3F800000; mov.b32 %s0, %lane;", steps=())
+
+
+def test_a_sum_of_nearly_zero_has_no_more_digits_than_the_largest_that_is_stored_with_it():
+    made = np.random.default_rng(0).standard_normal((32, 4)).astype(np.float32)
+    made[:, 3] = 2.0 ** -18                              # what is left of sums of numbers near 1
+    other = made + np.float32(2.0 ** -22) * (np.arange(4) == 3)
+    near, far = made.view(np.uint8), (made + np.float32(2.0 ** -12) * (np.arange(4) == 3)).view(np.uint8)
+    assert differ_by_rounding("f32", near, other.view(np.uint8)) and not differ_by_rounding("f32", near, far)
