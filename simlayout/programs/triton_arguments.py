@@ -9,6 +9,7 @@ import numpy as np
 
 from simlayout.errors import MachineError
 from simlayout.hardware.matrix.tma import TensorMap
+from simlayout.machine.ptx.arguments import Pointer
 from simlayout.machine.ptx.memory.maps import ELEMENTS, FILLS, SWIZZLES
 
 
@@ -23,6 +24,31 @@ class Tensor(np.ndarray):
         return self.__array_interface__["data"][0] - np.lib.array_utils.byte_bounds(root)[0]
 
 
+class TorchTensor:
+    """A torch tensor of the CPU, with all that heuristics and hooks ask of it, whose memory Triton takes for a GPU's. array:
+    a Tensor over that."""
+
+    def __init__(self, tensor: Any):
+        self._tensor, self.array = tensor, _of_torch(tensor)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._tensor, name)
+
+    def data_ptr(self) -> int:
+        """As of Tensor."""
+        return self.array.data_ptr()
+
+    @property
+    def given(self) -> Any:
+        """What `Entry.run` takes: the array; of one that is expanded, by a stride of 0, a pointer into all of its storage,
+        because a kernel that gets it has strides of its own."""
+        if all(step or n == 1 for n, step in zip(self.array.shape, self.array.strides)):
+            return self.array
+        storage = np.asarray(_Storage(self._tensor.untyped_storage()))
+        size = self.array.itemsize
+        return Pointer(storage[:len(storage) // size * size].view(self.array.dtype), _offset(self._tensor) // size)
+
+
 class _Storage:
     """The memory of a torch tensor, as NumPy asks for it; keeps it."""
 
@@ -33,8 +59,8 @@ class _Storage:
 
 
 def taken(value: Any) -> Any:
-    """What Triton takes of a value, or of each of a tuple: a Tensor over the memory of an array or of a torch tensor, a
-    Python number of a NumPy scalar. Raises MachineError for what a kernel cannot have.
+    """What Triton takes of a value, or of each of a tuple: a Tensor of an array, a TorchTensor, a Python number of a NumPy
+    scalar. Raises MachineError for what a kernel cannot have.
 
     >>> taken((np.float32(0.5), np.int64(2), None))
     (0.5, 2, None)
@@ -42,12 +68,17 @@ def taken(value: Any) -> Any:
     if type(value) is tuple:
         return tuple(map(taken, value))
     if hasattr(value, "untyped_storage"):
-        return _of_torch(value)
+        return TorchTensor(value)
     if isinstance(value, np.ndarray):
         if str(value.dtype) not in import_module("triton._utils").type_canonicalisation_dict:
             raise MachineError(f"an array of {value.dtype}: Triton has no such type")
         return value.view(Tensor)
     return value.item() if isinstance(value, np.generic) else value
+
+
+def _offset(tensor):
+    """How many bytes behind the start of its storage a tensor begins."""
+    return tensor.data_ptr() - tensor.untyped_storage().data_ptr()
 
 
 def _of_torch(tensor):
@@ -60,7 +91,7 @@ def _of_torch(tensor):
     dtype = np.dtype(str(tensor.dtype).removeprefix("torch."))
     strides = [n * dtype.itemsize for n in tensor.stride()]
     return np.ndarray(tuple(tensor.shape), dtype, np.asarray(_Storage(tensor.untyped_storage())),
-                      tensor.storage_offset() * dtype.itemsize, strides).view(Tensor)
+                      _offset(tensor), strides).view(Tensor)
 
 
 def passed(kind: Any, value: Any, descriptors: Iterator[dict]) -> Iterator[Any]:
@@ -72,12 +103,18 @@ def passed(kind: Any, value: Any, descriptors: Iterator[dict]) -> Iterator[Any]:
     elif kind.startswith("tensordesc"):
         yield from _described(value, next(descriptors, None))
     elif kind != "constexpr":
-        yield {"fp16": np.float16, "fp32": np.float32, "f32": np.float32}.get(kind, lambda same: same)(value)
+        yield {"fp16": np.float16, "fp32": np.float32, "f32": np.float32}.get(kind, _given)(value)
+
+
+def _given(value):
+    """What is given of a TorchTensor; another value as it is."""
+    return value.given if isinstance(value, TorchTensor) else value
 
 
 def _described(descriptor, compiled):
     """A TensorDescriptor as Triton's launcher passes it: a tensor map, its shape and its strides; or everything apart."""
     base, (shape, strides) = taken(descriptor.base), (descriptor.shape, descriptor.strides)
+    base = base.array if isinstance(base, TorchTensor) else base
     nan, rounded = descriptor.padding == "nan", descriptor.round_f32_to_tf32
     if compiled is None:
         return [base, *shape, *strides, nan, rounded, *shape, *strides]

@@ -58,12 +58,12 @@ def of_pairs(out, pair, flag):
 
 
 @triton.jit
-def doubled_in_place(x, BLOCK: tl.constexpr, BARRIER: tl.constexpr):
-    at = x + tl.arange(0, BLOCK)
-    held = tl.load(at)
+def changed_in_place(x, BLOCK: tl.constexpr, TURNED: tl.constexpr, BARRIER: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    held = tl.load(x + (BLOCK - 1 - at if TURNED else at))
     if BARRIER:
         tl.debug_barrier()
-    tl.store(at, held * 2)
+    tl.store(x + at, held * 2)
 
 
 @gluon.jit
@@ -78,10 +78,11 @@ def through_shared(x, out, n, BLOCK: gl.constexpr):
 def test_elements_of_two_warps_that_change_in_place_race_and_tritons_words_say_what_orders_them():
     x = np.ones(64, np.float32)
     with pytest.raises(HazardError, match=r"global race.* in a CTA by a tl.debug_barrier\(\) \(or take fewer num_warps, if"):
-        sl.simulate(doubled_in_place)[(1,)](x, 64, False, num_warps=4)
-    for warps, barrier in ((2, False), (4, True)):
+        sl.simulate(changed_in_place)[(1,)](x, 64, True, False, num_warps=2)
+    for warps, turned, barrier in ((2, False, False), (4, False, False), (2, True, True), (4, True, True)):
         x = np.ones(64, np.float32)
-        assert not sl.simulate(doubled_in_place)[(1,)](x, 64, barrier, num_warps=warps).hazards and (x == 2).all()
+        trace = sl.simulate(changed_in_place)[(1,)](x, 64, turned, barrier, num_warps=warps)
+        assert not trace.hazards and (x == 2).all(), "what warps load that they do not store makes no difference"
 
 
 def matrices(m, n, k, kind=np.float16):
@@ -307,11 +308,14 @@ class OfTorch:
     def untyped_storage(self):
         return SimpleNamespace(nbytes=lambda: self.array.nbytes, data_ptr=lambda: self.array.ctypes.data)
 
-    def storage_offset(self):
-        return self._first
+    def data_ptr(self):
+        return self.array.ctypes.data + self._first * self.array.itemsize
 
     def stride(self):
         return self._strides
+
+    def zero_(self):
+        self.array[:] = 0
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int64, bool, ml_dtypes.bfloat16])
@@ -319,6 +323,24 @@ def test_a_torch_tensor_of_the_cpu_is_changed_in_place(dtype):
     x, y, out = np.arange(120).astype(dtype), np.ones(100, dtype), np.zeros(102, dtype)
     sl.simulate(scaled_sum)[(2,)](OfTorch(x, 20, (100,), (1,)), y, OfTorch(out, 1, (100,), (1,)), 100, 1, BLOCK=64)
     assert (out[1:-1] == (x[20:] + y).astype(dtype)).all() and out[0] == out[-1] == 0
+
+
+def test_heuristics_and_hooks_get_a_torch_tensor_with_all_that_it_has():
+    x, out, seen = np.arange(64, dtype=np.float32), np.ones(64, np.float32), []
+    config = triton.Config({"BLOCK": 64}, pre_hook=lambda given: given["y"].zero_())
+    tuned = triton.autotune([config], key=[])(
+        triton.heuristics({"scale": lambda given: seen.append(given["x"].dtype) or 2})(scaled_sum))
+    sl.simulate(tuned)[(1,)](OfTorch(x, 0, (64,), (1,)), OfTorch(x.copy(), 0, (64,), (1,)), out, 64)
+    assert (out == x).all() and seen == ["torch.float32"]
+
+
+def test_of_an_expanded_torch_tensor_all_of_the_storage_may_be_accessed_and_of_another_view_itself():
+    x, y, out = np.arange(120, dtype=np.float32), np.ones(100, np.float32), np.zeros(100, np.float32)
+    trace = sl.simulate(scaled_sum)[(2,)](OfTorch(x, 20, (3, 10), (0, 1)), y, out, 100, 1, BLOCK=64)
+    assert (out == x[20:] + 1).all() and not trace.hazards
+    for view in (OfTorch(x, 20, (1, 10), (0, 1)), OfTorch(x, 21, (3, 10), (0, 1))):
+        with pytest.raises(HazardError, match="out of bounds"):
+            sl.simulate(scaled_sum)[(2,)](view, y, out, 100, 1, BLOCK=64)
 
 
 def test_a_torch_tensor_of_a_gpu_is_refused_by_its_device():
