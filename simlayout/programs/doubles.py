@@ -99,7 +99,7 @@ def _says(node, names, local):
         return _NAMES.fullmatch(node.attr) is not None
     value = names.get(node.id) if isinstance(node, ast.Name) and node.id not in local else None
     function = getattr(value, "py_func", None)
-    if function is not None:                             # one of a library says it by its name, another one by its source
+    if inspect.isfunction(function):                     # one of a library says it by its name, another one by its source
         return _is_installed(function.__code__.co_filename) and _NAMES.search(function.__name__) is not None
     name = getattr(value, "name", getattr(value, "__name__", ""))
     return not inspect.isroutine(value) and isinstance(name, str) and _NAMES.fullmatch(name) is not None

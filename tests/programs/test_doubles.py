@@ -1,5 +1,7 @@
 """Arithmetic of float64 by accident is noted, and what was asked for is not."""
 
+from unittest.mock import MagicMock
+
 import numpy as np
 import pytest
 
@@ -14,6 +16,7 @@ from simlayout.programs.doubles import DOUBLES
 from simlayout.programs.numba_cuda import NumbaOnDevice
 from simlayout.programs.report import Report, text
 
+NOT_INSTALLED = MagicMock()
 ANOTHER_NAME, A_TYPE, THIRD = float64, np.float64, np.float32(1 / 3)
 
 
@@ -117,6 +120,12 @@ def compared(a, out, n):
         out[i] = a[i]
 
 
+def beside_a_mock(a, out, n):
+    i = cuda.grid(1)
+    one: NOT_INSTALLED.Tensor = a[i]
+    out[i] = one * 0.1
+
+
 def asked(a, out, n):
     i = cuda.grid(1)
     out[i] = float64(a[i]) * 0.1
@@ -138,7 +147,7 @@ def notes(kernel, dtype=np.float32, n=THIRD):
 
 
 @pytest.mark.parametrize("kernel", [by_a_constant, by_a_sum, by_a_quotient, in_a_function, twice, half_of_a_float,
-                                    in_a_function_named_double])
+                                    in_a_function_named_double, beside_a_mock])
 def test_float64_by_accident_is_noted_with_its_lines(kernel):
     (note,) = notes(kernel)
     assert note.startswith("test_doubles.py, line")
