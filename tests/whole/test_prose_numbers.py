@@ -274,7 +274,11 @@ def test_how_many_counts_of_kernels_of_more_compilers_are_equal(name, number, co
      {"copies with P0": 2, "loads whose lanes share": 3, "a load of what the thread has": 1, "shared memory that nothing": 1,
       "two loads of a cluster's shared memory": 1},
      ["Of 13 of these the order of atomics decides, four have a race or read what nothing has written",
-      "Two wavefronts of one of the other counts are not explained"])])
+      "Two wavefronts of one of the other counts are not explained"]),
+    ("blind_seventh", (21, "launches of 234 kernels of twenty projects and our own"), "all results but nine",
+     {"copies with P0": 3, "an atomic that adds floats is tried again": 1},
+     ["Of five of these the order of atomics decides, two are the GPU's since, one kernel reads outside of its arrays",
+      "Of the four kernels with other counts three have copies with P0, and one has atomics that try again"])])
 def test_how_many_counts_of_kernels_predicted_blindly_are_equal(name, many, results, why_apart, sentences):
     kernels = read(f"h200_{name}_kernels.json")["kernels"]
     counts = [(a, b, kernel.get("now", {}).get(of, b)) for kernel in kernels for of, (a, b) in kernel["wavefronts"].items()]
@@ -298,9 +302,10 @@ def test_how_many_counts_of_kernels_predicted_blindly_are_equal(name, many, resu
 
 
 def test_why_results_of_kernels_predicted_blindly_are_others():
-    first, more, third, fourth, fifth, sixth = (
+    first, more, third, fourth, fifth, sixth, seventh = (
         [kernel for kernel in read(f"h200_{name}_kernels.json")["kernels"] if kernel["result"] == "other"]
-        for name in ("blind", "blind_more", "blind_third", "blind_fourth", "blind_fifth", "blind_sixth"))
+        for name in ("blind", "blind_more", "blind_third", "blind_fourth", "blind_fifth", "blind_sixth",
+                     "blind_seventh"))
     assert len(first) == 5 and sum(kernel.get("now") == {"result": "equal"} for kernel in first) == 3
     ordered = [kernel for kernel in more if "order" in kernel["why"]]
     assert (len(more), len(ordered)) == (16, 12)
@@ -314,6 +319,19 @@ def test_why_results_of_kernels_predicted_blindly_are_others():
     others = [kernel for kernel in sixth if "any order" not in kernel["why"] and "the order" not in kernel["why"]]
     assert (len(sixth), len(others), sum("ptxas" in kernel["why"] for kernel in others)) == (19, 6, 2)
     assert all(kernel.get("hazards", 0) > 0 for kernel in others)
+    ordered = [kernel for kernel in seventh if "atomics" in kernel["why"]]
+    assert (len(seventh), len(ordered)) == (9, 5)
+    assert sum(kernel.get("now") == {"result": "equal"} for kernel in seventh) == 2
+    told = [kernel["why"] for kernel in seventh if kernel not in ordered and "now" not in kernel]
+    assert ["outside" in why or "as a note says" in why for why in told] == [True, True]
+
+
+def test_the_kernels_of_numba_and_triton_predicted_blindly_are_as_told():
+    kernels = read("h200_blind_seventh_kernels.json")["kernels"]
+    assert len({(kernel["library"], kernel["kernel"]) for kernel in kernels}) == 234
+    assert [sum(kernel["compiler"] == of for kernel in kernels) for of in ("Numba", "Triton")] == [129, 120]
+    assert sum(not kernel["wavefronts"] for kernel in kernels) == 125
+    assert sum("hazards" in kernel for kernel in kernels) == 10
 
 
 def test_of_how_many_kernels_for_hopper_there_are_counts():
