@@ -29,6 +29,7 @@ def describe(parser):
     parser.add_argument("--hazards", choices=("report", "raise", "off"), default="report",
                         help="tell all, stop at the first, or do not look for any, which is faster (default: %(default)s)")
     add(parser, "--json", "--strict")
+    parser.add_argument("--together", action="store_true", help="all CTAs at the same time, as in a cooperative launch")
     add(parser, "--arch", of="run", default=None)
     program, ptx = parser.add_argument_group("of a program"), parser.add_argument_group("of PTX")
     parser.set_defaults(arguments=None, own={"program": run_program.add_options(program), "ptx": run_ptx.add_options(ptx)})

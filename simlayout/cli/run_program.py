@@ -20,7 +20,7 @@ NOTES = """
     there are hazards or excess.
     """
 
-OWN = {"--hazards", "--json", "--arch", "--html", "--quiet", "--strict"}
+OWN = {"--hazards", "--json", "--arch", "--html", "--quiet", "--strict", "--together"}
 """Options that stand before the program's path: behind it they are told of, because they may be meant for simlayout."""
 
 PATIENCE = 1.0
@@ -59,11 +59,11 @@ def run(options):
         report.add(launched)
         device.launches.clear()                          # a program may launch for hours
 
-    device = SimulatedDevice(report.arch, options.hazards, told, _progress, report.give_up)
+    device = SimulatedDevice(report.arch, options.hazards, told, _progress, report.give_up, options.together)
     with _other_compiler(options.file):
         numba = NumbaOnDevice(device)
     numba.__enter__()                                    # for good: what ends the program may still use the device
-    with inherited(report.arch, options.hazards):
+    with inherited(report.arch, options.hazards, options.together):
         code = executed(options.file, options.arguments, options.module)
     _tell(options, report, code, device.memory.seen)
     return code or int(options.strict and bool(report.hazards or report.excess))

@@ -59,7 +59,6 @@ def add_options(group):
     group.add_argument("--save", action="append", default=[], metavar="DIR",
                        help="write what the kernel changed to DIR/NAME.npy; or one array by NAME=FILE.npy")
     group.add_argument("--cluster", type=sizes, default=(1,), metavar="X,Y,Z", help="CTAs of a cluster (default: 1)")
-    group.add_argument("--together", action="store_true", help="all CTAs at the same time, as in a cooperative launch")
     add(group, "--limit", of="run", default=None)
     add(group, "--lines", of="run", choices=("all", "shared", "ptx"))
     add(group, "--seed")

@@ -16,20 +16,22 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 VARIABLE = "SIMLAYOUT_PROGRAM"
-"""Of the environment: the folder with the module that begins, the architecture, and the mode of hazards, by ":"."""
+"""Of the environment: the folder with the module that begins, the architecture, the mode of hazards, and "together" or
+nothing, by ":"."""
 
 _SITE = "from simlayout.programs.children import begin\n\nbegin()\n"
 
 
 @contextmanager
-def inherited(arch: str, hazards: str) -> Iterator[None]:
-    """A context: Python processes that begin in it have a SimulatedDevice(arch, hazards) in the place of the GPU."""
+def inherited(arch: str, hazards: str, together: bool = False) -> Iterator[None]:
+    """A context: Python processes that begin in it have such a SimulatedDevice in the place of the GPU."""
     before = {name: os.environ.get(name) for name in (VARIABLE, "PYTHONPATH")}
     with TemporaryDirectory(prefix="simlayout-") as folder:
         Path(folder, "sitecustomize.py").write_text(_SITE)
         here = str(Path(__file__).resolve().parents[2])
         paths = [folder, *filter(None, [before["PYTHONPATH"]]), here]
-        os.environ |= {VARIABLE: os.pathsep.join((folder, arch, hazards)), "PYTHONPATH": os.pathsep.join(paths)}
+        given = os.pathsep.join((folder, arch, hazards, "together" * together))
+        os.environ |= {VARIABLE: given, "PYTHONPATH": os.pathsep.join(paths)}
         try:
             yield
         finally:
@@ -45,8 +47,8 @@ def begin() -> None:
     given = os.environ.get(VARIABLE, "")
     if not given:
         return
-    folder, arch, hazards = given.split(os.pathsep)
-    sys.meta_path.insert(0, _Waiting(arch, hazards))
+    folder, arch, hazards, together = given.split(os.pathsep)
+    sys.meta_path.insert(0, _Waiting(arch, hazards, bool(together)))
     sys.path[:] = [path for path in sys.path if path != folder]
     other = PathFinder.find_spec("sitecustomize", sys.path)
     if other is not None and other.loader is not None:
@@ -56,8 +58,8 @@ def begin() -> None:
 class _Waiting(MetaPathFinder):
     """Puts a SimulatedDevice in its place as soon as numba.cuda is imported."""
 
-    def __init__(self, arch: str, hazards: str):
-        self._device = arch, hazards
+    def __init__(self, arch: str, hazards: str, together: bool):
+        self._device = arch, hazards, together
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         """That of numba.cuda, whose loader goes on with the device."""
@@ -76,11 +78,11 @@ class _Waiting(MetaPathFinder):
         return spec
 
 
-def simulate(arch: str, hazards: str) -> Any:
+def simulate(arch: str, hazards: str, together: bool = False) -> Any:
     """From now on numba-cuda uses a SimulatedDevice, which this returns."""
     from simlayout.programs.device import SimulatedDevice
     from simlayout.programs.numba_cuda import NumbaOnDevice
 
-    device = SimulatedDevice(arch, hazards)
+    device = SimulatedDevice(arch, hazards, together=together)
     NumbaOnDevice(device).__enter__()
     return device

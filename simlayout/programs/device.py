@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 
 from simlayout.errors import HazardError, MachineError
+from simlayout.hardware.tables.arch import LANES
 from simlayout.machine.engine.launch import MOST_TOGETHER
 from simlayout.machine.engine.trace import Trace
 from simlayout.machine.hazards.languages import NUMBA
 from simlayout.machine.ptx import syntax
-from simlayout.machine.ptx.entry import Entry
+from simlayout.machine.ptx.entry import MOST_WARPS, Entry
 from simlayout.machine.ptx.memory.heap import Heap
 from simlayout.machine.ptx.memory.space import GlobalSpace
 from simlayout.machine.ptx.module import Module
@@ -291,16 +292,18 @@ def three(size: int | tuple[int, ...]) -> tuple[int, ...]:
 
 class SimulatedDevice:
     """A GPU of an architecture. launches: a Launched for each, in their order. hazards: as of `Entry.run`. told: called with
-    each Launched; gave_up: with the name of a kernel whose launch raised, or was interrupted. progress: makes a context with
-    a `Progress` for the launch of a kernel, by its name. declared: {PTX symbol: (file, line, shape)} of arrays in shared
+    each Launched; gave_up: with the name of a kernel whose launch raised, or was interrupted. together: whether all CTAs of
+    a grid run at the same time, as in a cooperative launch, if a GPU has room for them. progress: makes a context with a
+    `Progress` for the launch of a kernel, by its name. declared: {PTX symbol: (file, line, shape)} of arrays in shared
     memory, as libraries tell them."""
 
     def __init__(self, arch: str = "sm_90", hazards: str = "report", told: Callable[[Launched], None] | None = None,
-                 progress: Callable[[str], Any] | None = None, gave_up: Callable[[str], None] | None = None):
+                 progress: Callable[[str], Any] | None = None, gave_up: Callable[[str], None] | None = None,
+                 together: bool = False):
         self.arch, self.hazards, self.memory, self.launches = arch, hazards, DeviceMemory(), []
         self._progress = progress or (lambda name: nullcontext())
         self.declared: dict[str, tuple[str, int, tuple[int, ...]]] = {}
-        self._told, self._gave_up, self.heap = told, gave_up, Heap(self._room)
+        self._told, self._gave_up, self.heap, self._together = told, gave_up, Heap(self._room), together
         self.passing: dict[int, str] = {}                    # id of what a library passes to a launch -> what to call it
         self.notes: Callable[[Entry, Trace], tuple[str, ...]] = lambda entry, trace: ()     # what it notes of a launch
         self._one = RLock()
@@ -338,6 +341,7 @@ class SimulatedDevice:
 
     def _launched(self, entry, grid, block, values, shared_bytes, cluster, together, name):
         start, grid, block = perf_counter() - Console.waited, three(grid), three(block)
+        together = together or self._together and prod(grid) * -(-prod(block) // LANES) <= MOST_WARPS
         watched = self.hazards != "off" and (not together or prod(grid) * prod(block) <= MOST_TOGETHER)
         with self._progress(name or entry.name) as moved:
             trace = entry.run(grid, block, *values, shared_bytes=shared_bytes, cluster=cluster, together=together,

@@ -10,14 +10,15 @@ from simlayout.programs.device import Launched, SimulatedDevice
 
 
 def simulate(kernel: Any, *, arch: str = DEFAULT_ARCH, hazards: str = "raise",
-             told: Callable[[Launched], None] | None = None) -> "Simulated":
+             told: Callable[[Launched], None] | None = None, together: bool = False) -> "Simulated":
     """A kernel that is launched as always, `simulate(kernel)[grid, block, stream, shared_bytes](*args)`, and run by the
     CPU machine: each launch returns its Trace.
 
     kernel: what `numba.cuda.jit` makes, or a function written for it; what `triton.jit` makes, whose launch is
     `simulate(kernel)[grid](*args, num_warps=4)`; a `cupy.RawKernel`; a `cupy.RawModule`, of which `.get_function(name)`
     chooses; what `numba_cuda_mlir.cuda.jit` makes.
-    arch: of the GPU. hazards: "raise", "report" or "off". told: called with each Launched.
+    arch: of the GPU. hazards: "raise", "report" or "off". told: called with each Launched. together: all CTAs at the same
+    time, as in a cooperative launch: for kernels whose CTAs wait for one another.
     grid, block: ints or tuples of up to three; stream is taken and means nothing; shared_bytes: dynamic shared memory. args:
     as on a GPU; NumPy arrays, and Triton's torch tensors of the CPU, are changed in place. The kernel is compiled for each
     signature once, without a GPU, and its lines are those of the user's source.
@@ -36,7 +37,7 @@ def simulate(kernel: Any, *, arch: str = DEFAULT_ARCH, hazards: str = "raise",
     ()
     """
     name = getattr(kernel, "__name__", None) or getattr(kernel, "name", None) or "kernels"
-    return Simulated(_adapted(kernel, SimulatedDevice(arch, hazards, told)), name)
+    return Simulated(_adapted(kernel, SimulatedDevice(arch, hazards, told, together=together)), name)
 
 
 class Simulated:

@@ -268,6 +268,29 @@ def test_ctrl_c_is_130_and_the_report_still_comes():
     assert process.returncode == 130 and "KeyboardInterrupt" in told and "4 launches of 2 kernels" in told
 
 
+MEETING = """import numpy as np
+from numba import cuda
+
+@cuda.jit
+def meeting(arrived):
+    cuda.atomic.add(arrived, 0, 1)
+    while cuda.atomic.add(arrived, 0, 0) < cuda.gridDim.x:
+        pass
+
+meeting[2, 1](np.zeros(1, np.int32))
+print("met")
+"""
+
+
+@pytest.mark.slow
+def test_ctas_of_a_program_meet_where_it_runs_together(folder):
+    code, _, told = ran("program.py", text=MEETING)
+    assert code == 1 and "--together of `simlayout run`" in told
+    starts = "import subprocess, sys\nsys.exit(subprocess.run([sys.executable, 'program.py'], stderr=-1).returncode)"
+    (folder / "starts.py").write_text(starts)
+    assert ran("--together", "program.py")[:2] == (0, "met\n") and ran("--together", "starts.py", how=new_process)[0] == 0
+
+
 @pytest.mark.slow
 def test_python_processes_of_a_program_have_a_simulated_gpu_that_is_not_in_the_report(folder):
     text = "import subprocess, sys\n" \

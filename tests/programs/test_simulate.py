@@ -263,6 +263,35 @@ def test_what_is_no_kernel_is_refused(wrong, message):
         sl.simulate(wrong)
 
 
+@cuda.jit
+def meeting(arrived, a, out):
+    i = cuda.grid(1)
+    a[i] = i
+    cuda.syncthreads()
+    if cuda.threadIdx.x == 0:
+        cuda.threadfence()
+        cuda.atomic.add(arrived, 0, 1)
+        while cuda.atomic.add(arrived, 0, 0) < cuda.gridDim.x:
+            pass
+        cuda.threadfence()
+    cuda.syncthreads()
+    out[i] = a[a.size - 1 - i]
+
+
+def test_ctas_that_wait_for_one_another_do_so_together_and_apart_they_are_told_to():
+    arrays = np.zeros(1, np.int32), np.zeros(128, np.int64), np.zeros(128, np.int64)
+    with pytest.raises(HazardError, match="deadlock.*not resident.*together=True, or --together of `simlayout run`"):
+        sl.simulate(meeting)[2, 64](*arrays)
+    arrays[0][:] = 0
+    assert sl.simulate(meeting, together=True)[2, 64](*arrays).hazards == ()
+    assert arrays[2].tolist() == [*range(127, -1, -1)]
+
+
+def test_a_grid_for_which_a_gpu_has_no_room_does_not_run_together():
+    a, out = np.ones((32, 32), np.float32), np.zeros((32, 32), np.float32)
+    assert sl.simulate(transpose, together=True, hazards="off")[600, (32, 32)](a, out) and (out == a.T).all()
+
+
 def test_a_launch_of_five_things_or_of_a_grid_alone_or_of_none_is_refused():
     with pytest.raises(MachineError, match="not 5 of them"):
         sl.simulate(transpose)[1, 1, 0, 0, 0]
