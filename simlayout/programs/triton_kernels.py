@@ -17,6 +17,7 @@ import numpy as np
 
 from simlayout.errors import MachineError
 from simlayout.hardware.tables.arch import LANES, MOST_THREADS, cuda_arch_of
+from simlayout.machine.engine.launch import Launch
 from simlayout.machine.engine.trace import Trace
 from simlayout.machine.hazards.languages import TRITON
 from simlayout.machine.ptx.loading import read
@@ -81,6 +82,9 @@ class TritonKernel:
             raise MachineError("a Triton kernel is launched with [grid] alone: num_warps=, given to the call, is its block")
         compiled, (size, values) = self._compiled(grid, args, options)
         entry, metadata = self._module(compiled)[compiled.name], compiled.metadata
+        if not prod(size):                               # so Triton's own launcher does
+            note = f"{compiled.src.fn.__name__}: the grid {size} has no programs, and Triton launches nothing"
+            return replace(Launch(self._device.arch, "off").trace(), notes=(note, *self._notes))
         ctas = size[0] * metadata.num_ctas, *size[1:]
         trace = self._device.launch(
             entry, ctas, self._block(entry, metadata), self._values(entry, compiled, values, prod(ctas)), metadata.shared,

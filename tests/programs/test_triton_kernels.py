@@ -215,6 +215,13 @@ def test_a_grid_has_up_to_three_numbers_as_triton_takes_them(grid):
     assert (out == 100 * x + 10 * y + z).all()
 
 
+def test_a_grid_without_programs_launches_nothing_as_tritons_does_and_a_note_says_so():
+    out = np.zeros(4, np.int32)
+    trace = sl.simulate(places)[0, 2](out)
+    assert not out.any() and trace.total().wavefronts == 0
+    assert trace.notes == ("places: the grid (0, 2, 1) has no programs, and Triton launches nothing",)
+
+
 def test_a_block_is_refused_because_num_warps_says_it():
     with pytest.raises(MachineError, match="num_warps="):
         sl.simulate(scaled_sum)[(1,), 128](np.zeros(4))

@@ -1,11 +1,15 @@
 """An instruction at an address where no GPU can do it is left out and reported, whatever it is; the launch goes on."""
 
+import sys
+from contextlib import contextmanager
+
 import numpy as np
 import pytest
 from ptx_texts import module
 
 import simlayout as sl
 from simlayout.errors import HazardError, SimlayoutError
+from simlayout.machine.ptx import attempts
 
 TEXT = """.reg .b64 %out;
 ld.param.u64 %out, [kernel_param_0];
@@ -128,3 +132,22 @@ ret;"""
     a, b = np.zeros((2, 512))
     with pytest.raises(HazardError, match=f"{told} (of )?the float64 array of shape .512,. of argument 1,"):
         sl.ptx.load(module(body, ["u64", "u64", "s64"])).entry().run(1, 1, a, b.copy(), at)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="exceptions have no notes")
+def test_an_interrupt_tells_the_hazards_so_far_as_what_is_outside_its_array_may_never_end(monkeypatch):
+    turns = iter([None])
+
+    @contextmanager
+    def interrupted():
+        def again():
+            if next(turns, "over") == "over":
+                raise KeyboardInterrupt
+
+        yield again
+
+    monkeypatch.setattr(attempts, "not_lost", interrupted)
+    text = module(".local .b8 held[8]; .reg .b32 %at; mov.u32 %at, 8; st.local.u32 [%at], 1; ret;", [])
+    with pytest.raises(KeyboardInterrupt) as raised:
+        sl.ptx.load(text).entry().run(2, 32, hazards="report", together=True)
+    assert raised.value.__notes__[0].startswith("before that: 1 hazard, the first out of bounds: st.local.u32 of warp 0")

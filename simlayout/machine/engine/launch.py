@@ -62,11 +62,15 @@ class Launch:
         self._allocations = {}                           # id of an array -> Allocation, which keeps it
 
     def ended_by(self, error):
-        """Says in a SimlayoutError which hazards have been reported before it, since one of them may have led to it."""
-        error.before = () if self.log is None else self.log.hazards()
-        if error.before:
-            many = counted(len(error.before), "hazard")
-            error.args = f"{error}; before that: {many}, the first {error.before[0]}", *error.args[1:]
+        """Says in a SimlayoutError, or an interrupt, which hazards have been reported before it, since one of them may have
+        led to it: what reads outside its arrays may never end."""
+        before = () if self.log is None else self.log.hazards()
+        told = f"before that: {counted(len(before), 'hazard')}, the first {before[0]}" if before else ""
+        if isinstance(error, SimlayoutError):
+            error.before = before
+            error.args = (f"{error}; {told}", *error.args[1:]) if told else error.args
+        elif told and hasattr(error, "add_note"):        # of Python 3.11 and later
+            error.add_note(told)
 
     @property
     def shadowed(self):
@@ -169,7 +173,7 @@ def run_grid(launch, shape, begin, progress=None, ahead=None, whole=None, only=N
         residents = Residents(indices, shape.cluster, shape.grid, shape.block, shape.shared_bytes, launch)
         try:
             run_residents(residents, begin, ahead)
-        except SimlayoutError as error:
+        except (SimlayoutError, KeyboardInterrupt) as error:
             launch.ended_by(error)
             raise
         first += size
