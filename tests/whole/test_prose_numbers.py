@@ -332,6 +332,8 @@ def test_the_kernels_of_numba_and_triton_predicted_blindly_are_as_told():
     assert [sum(kernel["compiler"] == of for kernel in kernels) for of in ("Numba", "Triton")] == [129, 120]
     assert sum(not kernel["wavefronts"] for kernel in kernels) == 125
     assert sum("hazards" in kernel for kernel in kernels) == 10
+    sectors = [kernel["sectors"] for kernel in kernels if "sectors" in kernel]
+    says("numba", f"in {sum(theirs == ours for theirs, ours in sectors)} of {len(sectors)} launches of")
 
 
 def test_of_how_many_kernels_for_hopper_there_are_counts():
