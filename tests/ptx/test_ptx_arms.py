@@ -184,16 +184,28 @@ def test_loads_that_come_ahead_of_a_branch_load_what_they_would_load_behind_it(s
     assert np.array_equal(*stored(module(body(text), ["u64", "u32"]), 64, numbers, 7, *leave))
 
 
-def test_eight_times_as_many_loads_of_a_text_without_branches_take_about_eight_times_as_long_to_prepare():
-    def took(many):
-        loads = "".join(f"ld.shared.u32 %r8, [%r4+{12 * i}]; add.u32 %r7, %r7, %r8; " for i in range(many))
-        text = module(".shared .align 16 .b8 s[65536]; mov.u32 %r4, s; ld.param.u64 %rd1, [kernel_param_0]; mov.u32 %r7, 0; "
-                      f"{loads}st.global.u32 [%rd1], %r7; ret;", ["u64"])
-        started = process_time()
-        ptx.load(text).entry()
-        return process_time() - started
+def took(code):
+    """Seconds in which the entry of an instruction sequence is prepared."""
+    text = module(".shared .align 16 .b8 s[65536]; mov.u32 %r4, s; ld.param.u64 %rd1, [kernel_param_0]; mov.u32 %r7, 0; "
+                  f"{code}st.global.u32 [%rd1], %r7; ret;", ["u64"])
+    started = process_time()
+    ptx.load(text).entry()
+    return process_time() - started
 
-    assert min(took(4000) for _ in range(3)) < 14 * min(took(500) for _ in range(5))        # was 22 times
+
+def test_eight_times_as_many_loads_of_a_text_without_branches_take_about_eight_times_as_long_to_prepare():
+    def loads(many):
+        return "".join(f"ld.shared.u32 %r8, [%r4+{12 * i}]; add.u32 %r7, %r7, %r8; " for i in range(many))
+
+    assert min(took(loads(4000)) for _ in range(3)) < 14 * min(took(loads(500)) for _ in range(5))        # was 22 times
+
+
+def test_four_times_as_many_branches_with_two_arms_take_at_most_with_the_square_of_their_number_to_prepare():
+    def branches(many):
+        return "".join(f"setp.gt.u32 %p1, %r4, {i}; @%p1 bra E{i}; ld.shared.u32 %r8, [%r4+{128 * i}]; bra M{i}; "
+                       f"E{i}: ld.shared.u32 %r8, [%r4+{128 * i + 64}]; M{i}: add.u32 %r7, %r7, %r8; " for i in range(many))
+
+    assert took(branches(240)) < 24 * min(took(branches(60)) for _ in range(3))                           # was 46 times
 
 
 @needs_tools

@@ -5,7 +5,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import takewhile
 from typing import Any
 
 from simlayout.machine.ptx import syntax
@@ -169,15 +168,18 @@ class Lines:
         if any(one.opcode in _NEVER_PREDICATED for arm in inside for one in arm):
             return True
         sizes = [sum(map(size_in_words, arm)) for arm in inside]
-        if self._loads_global_from(min((arm[0] for arm in arms if arm), default=0)):
+        if self._loads_global_from[min((arm[0] for arm in arms if arm), default=0)]:
             return sum(sizes) + len(arms) > _MANY        # with what leads from the first arm around the second
         return max(sizes) >= _MANY_AT_LAST
 
-    def _loads_global_from(self, at):
-        """Whether something loads global memory from a statement on, ahead of atomics under a guard. Behind an end of lanes
-        that does not take the branch away, but a load comes behind both."""
-        straight = takewhile(lambda one: not branched_around(one), self.body[at:])
-        return any(getattr(one, "name", "").startswith("ld.global") for one in straight)
+    @cached_property
+    def _loads_global_from(self):
+        """Of each statement whether something loads global memory from it on, ahead of atomics under a guard. Behind an end
+        of lanes that does not take the branch away, but a load comes behind both."""
+        found = [False]
+        for one in reversed(self.body):
+            found.append(not branched_around(one) and (found[-1] or getattr(one, "name", "").startswith("ld.global")))
+        return found[::-1]
 
     def skipped_from(self, label: int) -> int:
         """Where the branch is that alone leads to a label, if ptxas puts all between under predicates instead; else -1."""
